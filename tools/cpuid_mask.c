@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a process believe that its CPU has fewer instruction sets: an auditor of the dynamic linker
-// (rtld-audit(7), LD_AUDIT) that puts a breakpoint in the place of each CPUID instruction before
-// the code of a library has run, and answers it with bits taken away. What is loaded later (dlopen)
-// is treated alike. Which instructions and which bits: the text file that CPUID_MASK names, written
-// by tools/cpuid_mask.py, with lines
+// Hides instruction sets of the CPU from a process. This is an audit library of the dynamic linker
+// (rtld-audit(7), LD_AUDIT). It replaces each CPUID instruction of a library by a breakpoint before
+// the library's code runs, also after dlopen, and emulates the instruction with bits masked. The
+// environment variable CPUID_MASK names a text file, written by tools/cpuid_mask.py, that lists the
+// masks and the instructions:
 //
-//   mask LEAF SUBLEAF EAX EBX ECX EDX       bits that are kept of that answer, hexadecimal
-//   object PATH                             a file with such instructions; below it
-//   at ADDRESS                              one of them, as the file counts addresses, hexadecimal
+//   mask LEAF SUBLEAF EAX EBX ECX EDX       masks of a CPUID result, hexadecimal
+//   object PATH                             an object file; its instructions follow
+//   at ADDRESS                              address of a CPUID instruction in the file, hexadecimal
 //
-// What libc found at its own start, and tells by CPU_FEATURE_ACTIVE, loses the same bits. The list
-// is read once: a process may forbid itself to open files before it loads a library.
+// libc's own copy of the results (CPU_FEATURE_ACTIVE) is masked too. The file is read once, since a
+// process may forbid itself to open files before it loads a library.
 #define _GNU_SOURCE
 #include <cpuid.h>
 #include <limits.h>
@@ -32,7 +32,7 @@ struct mask {
 };
 
 struct instruction {
-  const char* path;  // of the file
+  const char* path;  // of the object file
   unsigned long address;
 };
 
@@ -46,8 +46,8 @@ static void fail(const char* subject, const char* problem) {
   _exit(127);
 }
 
-// Answers the CPUID instruction that stood where the breakpoint is. The context has the address
-// behind it, where the second byte, a no-operation, is next.
+// Emulates the CPUID instruction that the breakpoint replaced. The context's address is behind the
+// breakpoint, at the second byte, which is a NOP.
 static void answer(int signal, siginfo_t* info, void* context) {
   (void)signal;
   (void)info;
@@ -102,8 +102,8 @@ static void protect(const char* subject, const void* begin, size_t bytes, int pr
     fail(subject, "the protection of its pages cannot be changed");
 }
 
-// Takes the bits from what libc keeps of one answer. The page stays writable: the linker protects
-// it itself when all are loaded.
+// Masks the bits in libc's copy of one CPUID result. The page stays writable; the linker
+// write-protects it after loading.
 static void mask_libc(const struct mask* mask, unsigned index) {
   const struct cpuid_feature* found = __x86_get_cpuid_feature_leaf(index);
   struct cpuid_feature masked = *found;
@@ -112,7 +112,7 @@ static void mask_libc(const struct mask* mask, unsigned index) {
     masked.active_array[i] &= mask->kept[i];
   }
   if (memcmp(&masked, found, sizeof masked) == 0)
-    return;  // also where this libc does not know that answer
+    return;  // also if this libc does not store that result
   protect("libc", found, sizeof masked, PROT_READ | PROT_WRITE);
   memcpy((void*)found, &masked, sizeof masked);
 }
@@ -146,7 +146,7 @@ unsigned la_objopen(struct link_map* map, Lmid_t space, uintptr_t* cookie) {
   (void)cookie;
   char path[PATH_MAX];
   if (realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", path) == NULL)
-    return 0;  // the kernel's own object
+    return 0;  // the vDSO
   for (int i = 0; i < instruction_count; ++i) {
     if (strcmp(instructions[i].path, path) == 0)
       put_breakpoint(path, (unsigned char*)(map->l_addr + instructions[i].address));

@@ -26,14 +26,14 @@ inline int read_choice(const sdk::NodeView& node, const char* attribute, const c
   node.fail(GANTRY_INVALID_MODEL, "attribute " + std::string(attribute) + " is \"" + value +
                                       "\", expected one of " + expected);
 }
-/// The same as an enumeration whose values are the indices.
+/// The same index as a value of the enumeration E, whose values are the indices in `names`.
 template <class E>
 E read_choice(const sdk::NodeView& node, const char* attribute, const char* fallback,
               std::initializer_list<std::string_view> names) {
   return static_cast<E>(read_choice(node, attribute, fallback, names));
 }
 
-/// An integer attribute from `least` to `most`.
+/// Value of an integer attribute, which must lie in [least, most]; `fallback` if it is absent.
 inline int64_t read_integer(const sdk::NodeView& node, const char* attribute, int64_t fallback,
                             int64_t least, int64_t most = INT64_MAX) {
   const int64_t value = node.get_int(attribute, fallback);
@@ -44,7 +44,7 @@ inline int64_t read_integer(const sdk::NodeView& node, const char* attribute, in
                 (most == INT64_MAX ? "" : " and at most " + std::to_string(most)));
 }
 
-/// Checks that exactly one of two list attributes is there.
+/// Checks that exactly one of the list attributes `first` and `second` is present.
 inline void require_one_list(const sdk::NodeView& node, bool is_first_empty, bool is_second_empty,
                              const char* first, const char* second) {
   if (is_first_empty != is_second_empty) return;

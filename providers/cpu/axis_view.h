@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor as [outer, axis, inner], and the copy of a slice of that axis, as Concat and Split need
-// it.
+// Views a tensor as [outer, axis, inner] and copies slices along that axis, as Concat and Split do.
+// Offsets are in units (elements.h).
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -12,7 +12,7 @@
 
 namespace gantry::cpu {
 
-/// `outer` blocks of `extent` slices of `inner` units.
+/// A tensor as [outer, extent, inner], where `extent` is the extent of the chosen axis.
 struct AxisView {
   int64_t outer;
   int64_t extent;
@@ -22,12 +22,12 @@ struct AxisView {
       : outer(shape.count(0, axis)),
         extent(shape[axis]),
         inner(shape.count(axis + 1, shape.rank)) {}
-  /// Units of a block.
+  /// Units between neighbouring indices of the outer axis.
   [[nodiscard]] int64_t block() const { return extent * inner; }
 };
 
-/// Copies `outer` runs of `run` units; the runs' starts lie `source_block` and `target_block` units
-/// apart.
+/// Copies `outer` runs of `run` units each, of `unit` bytes. Neighbouring runs start `source_block`
+/// units apart in the source and `target_block` units apart in the target.
 inline void copy_blocks(sdk::Call& call, int64_t unit, int64_t outer, int64_t run,
                         const std::byte* source, int64_t source_block, std::byte* target,
                         int64_t target_block) {

@@ -14,7 +14,7 @@
 
 namespace gantry::cpu {
 
-/// Tensors of higher rank are refused with an error.
+/// Tensors of higher rank are an UNSUPPORTED error.
 inline constexpr int kMaxRank = 64;
 
 /// Throws UNSUPPORTED if `rank` is above kMaxRank.
@@ -25,7 +25,8 @@ inline void check_rank(int rank, std::string_view label) {
   }
 }
 
-/// Product of extents; throws INVALID_ARGUMENT if one is negative or the product does not fit.
+/// Product of the extents, 0 if one is 0. Throws INVALID_ARGUMENT if an extent is negative or the
+/// product overflows int64.
 inline int64_t checked_count(const int64_t* extents, int rank, std::string_view label) {
   int64_t count = 1;
   bool is_empty = false;
@@ -45,17 +46,19 @@ inline int64_t checked_count(const int64_t* extents, int rank, std::string_view 
   return is_empty ? 0 : count;
 }
 
+/// The loop nest for one broadcast of `kInputs` shapes. Offsets and strides are in elements.
 template <int kInputs>
 class Broadcast {
  public:
-  /// Offsets, in elements, of a run of the innermost axis.
+  /// A run of consecutive output elements along the innermost axis.
   struct Run {
-    int64_t count;            ///< elements
+    int64_t count;            ///< output elements
     int64_t output;           ///< first output element
     int64_t inputs[kInputs];  ///< first element of each input
   };
 
-  /// Throws INVALID_ARGUMENT, with `label` as the subject, if the shapes do not fit.
+  /// Throws, with `label` as the subject: INVALID_ARGUMENT if the shapes cannot be broadcast or the
+  /// result has more than 2^63 elements; UNSUPPORTED above kMaxRank.
   Broadcast(const sdk::Shape (&shapes)[kInputs], std::string_view label) {
     for (const sdk::Shape& shape : shapes) rank_ = shape.rank > rank_ ? shape.rank : rank_;
     check_rank(rank_, label);
@@ -64,18 +67,18 @@ class Broadcast {
     collapse(shapes);
   }
 
-  /// Shape of the result.
+  /// Shape of the result; valid as long as this object.
   [[nodiscard]] sdk::Shape shape() const { return {shape_, rank_}; }
   [[nodiscard]] int64_t count() const { return count_; }
   /// Length of the innermost loop, at most count().
   [[nodiscard]] int64_t inner() const { return extents_[axes_ - 1]; }
   /// Stride of input `k` along the innermost loop: 0 or 1.
   [[nodiscard]] int64_t inner_stride(int k) const { return strides_[k][axes_ - 1]; }
-  /// The loop nest is one loop.
+  /// True if one loop covers the whole output.
   [[nodiscard]] bool is_flat() const { return axes_ == 1; }
 
-  /// visit(const Run&) for the output elements [begin, end), in order, in runs of at most inner()
-  /// elements.
+  /// Calls visit(const Run&) for the output elements [begin, end), in order, in runs of at most
+  /// inner() elements.
   template <class Visit>
   void for_each_run(int64_t begin, int64_t end, Visit&& visit) const {
     if (begin >= end) return;
@@ -116,7 +119,7 @@ class Broadcast {
     return own_axis < 0 ? 1 : shape[own_axis];
   }
 
-  /// Merges neighbouring axes that every input walks through as one.
+  /// Merges neighbouring axes that every input either broadcasts or reads contiguously.
   void collapse(const sdk::Shape (&shapes)[kInputs]) {
     int64_t weight[kInputs];
     for (int64_t& w : weight) w = 1;
@@ -165,7 +168,7 @@ class Broadcast {
       for (int k = 0; k < kInputs; ++k) run.inputs[k] += index[axis] * strides_[k][axis];
     }
   }
-  /// To the next row: carries from the axis before the innermost.
+  /// Advances to the next row along the innermost axis.
   void advance(int64_t* index, Run& run) const {
     for (int axis = axes_ - 2; axis >= 0; --axis) {
       for (int k = 0; k < kInputs; ++k) run.inputs[k] += strides_[k][axis];

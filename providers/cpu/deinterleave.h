@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deinterleaves 2 to 4 streams of elements in vectors. Chosen for the machine's instruction set
-// when first called. Pure, any thread.
+// Deinterleaves 2 to 4 streams of elements with SIMD. Highway selects the instruction set on the
+// first call. Pure, any thread.
 #pragma once
 
 #include <cstdint>

@@ -13,10 +13,10 @@
 
 namespace gantry::cpu {
 
-/// Up to kMaxRank numbers. Elements that were not written are unspecified.
+/// Up to kMaxRank int64 values. Elements that were never written are unspecified.
 class Dims {
  public:
-  // One written element tells the compiler that an empty list may be passed on.
+  // Initialising one element avoids an uninitialised-use warning when an empty list is passed on.
   Dims() { data_[0] = 0; }
   /// `rank` copies of `value`. Throws UNSUPPORTED above kMaxRank.
   Dims(int64_t rank, int64_t value) : Dims() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an element type known at run time to a C++ type: dispatch<FloatTypes>(dtype, [&](auto type)
+// Maps an element type known at run time to a C++ type: dispatch<FloatTypes>(dtype, [&](auto type)
 // { using T = typename decltype(type)::type; ... }). A type outside the list is an UNSUPPORTED
 // error that names it. Stateless, any thread.
 #pragma once
@@ -46,7 +46,7 @@ using PackedTypes = TypeList<UInt4, Int4, Float4E2M1, UInt2, Int2>;
 /// Every type whose elements have a whole number of bytes.
 using FixedSizeTypes = Concat<NumberTypes, BoolTypes, Float8Types, ComplexTypes>;
 
-/// The set of a list's types, for kernel rows.
+/// The types of a TypeList as a DTypeSet, for kernel rows.
 template <class... Ts>
 constexpr sdk::DTypeSet dtype_set(TypeList<Ts...>) {
   return sdk::dtypes(kDType<Ts>...);
@@ -63,7 +63,8 @@ void dispatch_in(TypeList<Ts...>, uint32_t dtype, F&& f) {
   const bool found = ((dtype == kDType<Ts> && (f(Type<Ts>{}), true)) || ...);
   if (!found) fail_dtype(dtype);
 }
-/// Calls f(Type<T>{}) with the T of `List` that has this dtype.
+/// Calls f(Type<T>{}) for the T in `List` whose dtype is `dtype`. Throws UNSUPPORTED if there is
+/// none.
 template <class List, class F>
 void dispatch(uint32_t dtype, F&& f) {
   dispatch_in(List{}, dtype, static_cast<F&&>(f));

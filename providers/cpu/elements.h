@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One way to move elements of any type. A kernel that only moves elements sees every tensor as an
-// array of trivially copyable units of 1, 2, 4, 8 or 16 bytes: whole-byte types are used in place;
-// 4- and 2-bit types are unpacked to a byte each and packed again; strings become views
-// (gantry_str), from which the output is built. All-zero bytes are the neutral element of every
-// type: 0, false, "". Used by the thread that runs the kernel.
+// Type-independent access to elements, for kernels that only move them. Such a kernel sees every
+// tensor as an array of trivially copyable units of 1, 2, 4, 8 or 16 bytes. Whole-byte types are
+// used in place. Types of 2, 4 and 6 bits are unpacked to a byte each and packed again. Strings
+// become views (gantry_str), from which the output is built. All-zero bytes are the neutral element
+// of every type: 0, false, "". Used by the thread that runs the kernel.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -19,12 +19,12 @@ namespace gantry::cpu {
 
 static_assert(sizeof(gantry_str) == 16, "strings are moved as units of 16 bytes");
 
-/// Bytes of the unit in which elements of a type are moved.
+/// Bytes of one unit of type `dtype`.
 constexpr int64_t unit_bytes(uint32_t dtype) {
   return dtype == GANTRY_STRING ? 16 : bits_of(dtype) < 8 ? 1 : bits_of(dtype) / 8;
 }
 
-/// 16 bytes to be moved.
+/// The unit of 16-byte types: complex128 and strings.
 struct Bytes16 {
   uint64_t low;
   uint64_t high;
@@ -47,7 +47,8 @@ void dispatch_unit(uint32_t dtype, F&& f) {
   }
 }
 
-/// The units of a tensor value; valid until run() returns.
+/// The units of a tensor value, in the tensor itself or in scratch memory; valid until run()
+/// returns.
 const std::byte* read_units(sdk::Call& call, const gantry_value* value,
                             const gantry_tensor& tensor);
 inline const std::byte* read_units(sdk::Call& call, int slot) {
@@ -57,8 +58,9 @@ inline const std::byte* read_units(sdk::Call& call, int slot) {
   return read_units(call, call.value(slot), tensor);
 }
 
-/// Where a kernel writes the units of a new tensor: output slot `slot`, or (slot kNoSlot) a value
-/// of its own, as the items of sequences are. finish() must be called when the units are written.
+/// A new tensor that a kernel writes as units: the output `slot`, or with kNoSlot a value that
+/// belongs to no output, such as an item of a sequence. The kernel writes data(), then must call
+/// finish().
 class UnitWriter {
  public:
   static constexpr int kNoSlot = -1;
@@ -70,10 +72,10 @@ class UnitWriter {
   [[nodiscard]] U* as() const {
     return reinterpret_cast<U*>(units_);
   }
-  /// Packs the units or builds the strings, where the type needs it; a string output is handed to
-  /// the host here.
+  /// Packs sub-byte types and builds strings; also sets a string output. Nothing to do for other
+  /// types.
   void finish();
-  /// The value of kNoSlot, or null.
+  /// With kNoSlot the new value, owned by this object. Otherwise null, except for strings.
   [[nodiscard]] const gantry_value* value() const { return value_ ? value_->get() : nullptr; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 6-bit floats, and access to packed elements of any width. 6-bit elements cross bytes: four
-// take three. Pure and thread-safe.
+// The 6-bit floats of the OCP microscaling formats (E2M3, E3M2), and access to packed elements of
+// 2, 4 or 6 bits. Four 6-bit elements take three bytes. Pure and thread-safe.
 #pragma once
 
 #include <gantry/sdk/rows.h>
@@ -28,8 +28,9 @@ struct Float6 {
     return bits & 32U ? -magnitude : magnitude;
   }
   explicit operator int() const { return static_cast<int>(static_cast<float>(*this)); }
-  /// Rounds to nearest even. What is too large becomes the largest number even where `saturate` is
-  /// false: there is nothing else. NaN becomes a zero of the other sign, as for Float4E2M1.
+  /// Rounds to nearest even. Values out of range become the largest number, with `saturate` or
+  /// without: the type has neither infinity nor NaN. NaN becomes a zero of the other sign, as for
+  /// Float4E2M1.
   static Float6 from_float(float value, bool /*saturate*/) {
     const auto all = std::bit_cast<uint32_t>(value);
     const uint32_t sign = all >> 31 << 5;
@@ -61,21 +62,21 @@ inline constexpr uint32_t kDType<Float6E3M2> = GANTRY_FLOAT6E3M2;
 using Float6Types = TypeList<Float6E2M3, Float6E3M2>;
 inline constexpr sdk::DTypeSet kFloat6s = dtype_set(Float6Types{});
 
-/// The small floats whose conversion asks what to do with numbers that are too large.
+/// Small floats whose from_float() takes `saturate`.
 template <class T>
 concept SaturatingFloat = requires {
   T::from_float(0.0F, true);
 };
 
-/// The least number of elements of `bits` (2, 4 or 6) that fill whole bytes, and those bytes.
-/// Threads that write side by side must each own whole groups.
+/// A group is the least number of elements of `bits` (2, 4 or 6) bits that fill whole bytes.
+/// Threads that write the same tensor must each own whole groups.
 constexpr int group_elements(int bits) { return bits == 6 ? 4 : 8 / bits; }
 constexpr int group_bytes(int bits) { return bits == 6 ? 3 : 1; }
 
 /// True for types of fewer than 8 bits.
 constexpr bool is_sub_byte(uint32_t dtype) { return bits_of(dtype) > 0 && bits_of(dtype) < 8; }
 
-/// Code of element `index` of packed data of `bits` (2, 4 or 6) each.
+/// Bit pattern of element `index` of packed data with `bits` (2, 4 or 6) bits an element.
 inline uint8_t load_code(const void* data, int64_t index, int bits) {
   const int64_t group = index / group_elements(bits);
   const int offset = static_cast<int>(index % group_elements(bits)) * bits;
@@ -84,8 +85,8 @@ inline uint8_t load_code(const void* data, int64_t index, int bits) {
   if (offset % 8 + bits > 8) both |= byte[1] << 8;
   return static_cast<uint8_t>((both >> (offset % 8)) & ((1 << bits) - 1));
 }
-/// The first `count` elements of a group, at most group_elements(bits), into its bytes; what fills
-/// up the last one is zero. `code_at(i)` is the code of the i-th.
+/// Writes the first `count` elements of a group, at most group_elements(bits). `code_at(i)` is the
+/// bit pattern of element i. Unused bits of the last byte are zero.
 template <class F>
 void store_group(uint8_t* bytes, int bits, int64_t count, F&& code_at) {
   uint32_t all = 0;
@@ -93,8 +94,8 @@ void store_group(uint8_t* bytes, int bits, int64_t count, F&& code_at) {
   for (int64_t byte = 0; byte * 8 < count * bits; ++byte)
     bytes[byte] = static_cast<uint8_t>(all >> (8 * byte));
 }
-/// Elements [begin, end) of packed data; `begin` starts a group. `code_at(i)` is the code of
-/// element i.
+/// Writes elements [begin, end) of packed data. `code_at(i)` is the bit pattern of element i.
+/// Requires that `begin` starts a group.
 template <class F>
 void store_codes(void* data, int bits, int64_t begin, int64_t end, F&& code_at) {
   const int64_t group = group_elements(bits);

@@ -28,11 +28,11 @@ struct Float8 {
   static constexpr uint8_t kInfinity = kSpecials == Specials::kIeee ? 0x7C : kNan;
 
   Float8() = default;
-  /// Rounds to nearest even; what is too large becomes the largest finite number.
+  /// Rounds to nearest even; values out of range become the largest finite number.
   explicit Float8(float value) : bits(encode(value, true)) {}
   explicit operator float() const { return decode(bits); }
-  /// As the constructor; without `saturate` what is too large becomes infinity, or NaN where the
-  /// type has none.
+  /// As the constructor, but without `saturate` values out of range become infinity, or NaN if the
+  /// type has no infinity.
   static Float8 from_float(float value, bool saturate) {
     return std::bit_cast<Float8>(encode(value, saturate));
   }
@@ -88,7 +88,8 @@ using Float8E4M3FNUZ = Float8<3, 8, Specials::kUnsigned0>;
 using Float8E5M2 = Float8<2, 15, Specials::kIeee>;
 using Float8E5M2FNUZ = Float8<2, 16, Specials::kUnsigned0>;
 
-/// A power of two from 2^-127 to 2^127, or NaN; no sign and no zero.
+/// A power of two from 2^-127 to 2^127, or NaN; no sign and no zero. The scale type of the OCP
+/// microscaling formats.
 struct Float8E8M0 {
   uint8_t bits;
 
@@ -100,8 +101,8 @@ struct Float8E8M0 {
     if (bits == 0xFF) return std::numeric_limits<float>::quiet_NaN();
     return bits == 0 ? 0x1p-127F : std::bit_cast<float>(static_cast<uint32_t>(bits) << 23);
   }
-  /// The sign is dropped. If `saturate`, what is too large becomes 2^127 and what is too small
-  /// 2^-127; else both become NaN.
+  /// Drops the sign. If `saturate`, values above the range become 2^127 and values below it 2^-127;
+  /// otherwise both become NaN.
   static Float8E8M0 from_float(float value, Round round, bool saturate) {
     return std::bit_cast<Float8E8M0>(encode(value, round, saturate));
   }

@@ -60,7 +60,7 @@ void Fourier<R>::plan_passes() {
     add_pass(radix, before);
     before *= radix;
   };
-  // A single factor of 2 goes first, where its pass has the longest rows.
+  // A single factor of 2 comes first: the first pass has the longest rows.
   int64_t fours = 0;
   int64_t rest = length_;
   for (; rest % 4 == 0; rest /= 4) ++fours;
@@ -101,7 +101,7 @@ void Fourier<R>::add_pass(int64_t radix, int64_t before) {
     pass->plan.roots_re = pass->roots_re.data();
     pass->plan.roots_im = pass->roots_im.data();
   }
-  // Passes take sines of positive angles.
+  // Passes expect sines of positive angles; Roots has negative ones.
   pass->twiddles = Roots<R>(radix, radix);
   for (R& sine : pass->twiddles.im) sine = -sine;
   pass->plan.cosines = pass->twiddles.re.data();
@@ -111,7 +111,7 @@ void Fourier<R>::add_pass(int64_t radix, int64_t before) {
 
 template <class R>
 void Fourier<R>::plan_convolution() {
-  // Multiples of kLongRow have no pass of few and short rows.
+  // A multiple of kLongRow, so that no pass has few and short rows.
   int64_t padded = (2 * length_ - 1 + kLongRow - 1) / kLongRow * kLongRow;
   while (!is_smooth_length(padded)) padded += kLongRow;
   kernel_length_ = padded;
@@ -122,7 +122,7 @@ void Fourier<R>::plan_convolution() {
   mirrored.re.resize(static_cast<size_t>(padded));
   mirrored.im.resize(static_cast<size_t>(padded));
   for (int64_t i = 0; i < length_; ++i) {
-    // Modulo 2 * length, so that the angle stays exact.
+    // i^2 modulo 2 * length, so that the angle stays exact.
     const uint64_t square = static_cast<uint64_t>(i) * static_cast<uint64_t>(i);
     const auto twiddles = static_cast<int64_t>(square % static_cast<uint64_t>(2 * length_));
     const std::complex<double> root = root_of_unity(twiddles, 2 * length_);
@@ -135,7 +135,7 @@ void Fourier<R>::plan_convolution() {
   const Split<R> spectrum = forward_->run({mirrored.re.data(), mirrored.im.data()},
                                           {kernel_.re.data(), kernel_.im.data()}, nullptr);
   if (spectrum.re != kernel_.re.data()) std::swap(kernel_, mirrored);
-  // What the transform back has to be divided by.
+  // The scaling of the inverse transform in run_convolution().
   for (R& number : kernel_.re) number /= static_cast<R>(padded);
   for (R& number : kernel_.im) number /= static_cast<R>(padded);
 }

@@ -11,20 +11,22 @@
 
 namespace gantry::cpu {
 
-/// True if the passes alone transform this length. Others are best computed in double: the
-/// convolution adds to the rounding.
+/// True if `length` has no prime factor above 7, so that Stockham passes suffice. Use double for
+/// other lengths: Bluestein's convolution adds rounding error.
 bool is_smooth_length(int64_t length);
 
-/// Complex numbers in two arrays.
+/// Complex numbers as two arrays, the real and the imaginary parts.
 template <class R>
 struct Split {
   R* re;
   R* im;
-  /// With both parts exchanged; the transform of that is the inverse transform, exchanged.
+  /// Real and imaginary parts exchanged. The forward transform of exchanged input is the inverse
+  /// transform with exchanged output.
   [[nodiscard]] Split exchanged() const { return {im, re}; }
 };
 
-/// exp(-2 pi i k / length) for k in [0, count), exact at the quarters. Rounded to R.
+/// Roots of unity exp(-2 pi i k / length) for k in [0, count), computed in double and rounded to R;
+/// exact at multiples of length / 4.
 template <class R>
 struct Roots {
   Roots() = default;
@@ -33,20 +35,20 @@ struct Roots {
   std::vector<R> im;
 };
 
-/// R: float or double.
+/// A transform of one length, planned by the constructor. R: float or double.
 template <class R>
 class Fourier {
  public:
-  /// Of `length` >= 1 numbers.
+  /// Plans the transform of `length` complex numbers. Requires length >= 1.
   explicit Fourier(int64_t length);
 
-  /// Distance between two arrays of `count` elements in one block of memory. Not a multiple of a
-  /// page, which would map both to the same cache sets.
+  /// Distance between two arrays of `count` elements in one block of memory. Never a multiple of a
+  /// page: arrays a page apart would compete for the same cache sets.
   static int64_t pitch(int64_t count) { return (count + 31) / 16 * 16; }
-  /// Elements of working memory that run() needs.
+  /// Elements of R that run() needs as `work`.
   [[nodiscard]] int64_t work_size() const { return forward_ ? 4 * pitch(kernel_length_) : 0; }
-  /// Transforms x: [length]; y: [length], work: [work_size()]. Returns x or y, whichever holds the
-  /// result; the other is overwritten.
+  /// Forward transform of x, without scaling. x, y: [length]; work: [work_size()]. Returns x or y,
+  /// whichever holds the result; the other is overwritten.
   Split<R> run(Split<R> x, Split<R> y, R* work) const;
 
  private:
@@ -66,10 +68,10 @@ class Fourier {
 
   int64_t length_;
   std::vector<std::unique_ptr<Pass>> passes_;
-  std::unique_ptr<Fourier> forward_;  ///< of the padded length; null: there is no convolution
+  std::unique_ptr<Fourier> forward_;  ///< of the padded length; null: smooth length
   int64_t kernel_length_ = 0;
   Roots<R> chirp_;
-  Roots<R> kernel_;  ///< transform of the chirp that is convolved with, over the padded length
+  Roots<R> kernel_;  ///< spectrum of the conjugate chirp, of the padded length
 };
 
 }  // namespace gantry::cpu

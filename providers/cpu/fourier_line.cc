@@ -28,15 +28,15 @@ void FourierLine<R>::run(const R* x, R* y, R* work) const {
     return;
   }
   if (shape_.parts == 1) {
-    // The first number of the spectrum of a real signal, and the one at half its length, are real;
-    // rounding would leave a trace of an imaginary part.
+    // The spectrum of a real signal is real at index 0 and, for even lengths, at points / 2.
+    // Rounding would leave a small imaginary part.
     done.im[0] = 0;
     if (shape_.points % 2 == 0) done.im[shape_.points / 2] = 0;
   }
   simd::join(done.re, done.im, scale, shape_.spectrum(), y);
 }
 
-/// The numbers of a line, those of a half spectrum with the others, which mirror them.
+/// Loads a line into two arrays. A onesided spectrum is completed by conjugate symmetry.
 template <class R>
 void FourierLine<R>::load(const R* x, Split<R> target) const {
   const int64_t points = shape_.points;
@@ -72,7 +72,7 @@ void FourierLine<R>::run_halved_back(const R* x, R* y, Split<R> first, Split<R> 
                                      R* work) const {
   const int64_t half = shape_.points / 2;
   simd::split(x, half + 1, first.re, first.im);
-  // A real signal has no imaginary parts there.
+  // The spectrum of a real signal is real there.
   first.im[0] = 0;
   first.im[half] = 0;
   simd::tangle(half, first.re, first.im, roots_.re.data(), roots_.im.data(), second.re, second.im);

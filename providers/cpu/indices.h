@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index tensors of Gather and Scatter: reads either integer type, checks the range, and maps each
-// index to the offset of an element of the data. Views into the run's inputs; bodies of
-// parallel_for may read them.
+// Index tensors of the Gather and Scatter operators: reads int64 or int32, checks ranges, and maps
+// an index to the offset of a data element. These are views of the run's inputs, valid until run()
+// returns; any thread may read them.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -15,11 +15,12 @@
 
 namespace gantry::cpu {
 
-/// The elements of an int64 or int32 input, as int64. A negative index counts from the end.
+/// The elements of an int64 or int32 input, as int64. A negative index counts from the end. Throws
+/// INVALID_ARGUMENT for another element type.
 class Indices {
  public:
   Indices(sdk::Call& call, int slot) : Indices(call.input(slot).dtype, call.input(slot).data) {}
-  /// The elements at `data` instead of an input's own.
+  /// The elements at `data`.
   Indices(uint32_t dtype, const void* data)
       : wide_(dtype == GANTRY_INT64 ? static_cast<const int64_t*>(data) : nullptr),
         narrow_(dtype == GANTRY_INT32 ? static_cast<const int32_t*>(data) : nullptr) {
@@ -30,31 +31,34 @@ class Indices {
     }
   }
   int64_t operator[](int64_t i) const { return wide_ ? wide_[i] : narrow_[i]; }
+  /// True if element i lies in [-extent, extent).
   [[nodiscard]] bool is_within(int64_t i, int64_t extent) const {
     const int64_t index = (*this)[i];
     return index >= -extent && index < extent;
   }
-  /// The same of the first `count`; without branches, so that it costs little to ask first.
+  /// True if the first `count` elements lie in [-extent, extent). One pass without branches, cheap
+  /// enough to check before the work.
   [[nodiscard]] bool are_within(int64_t count, int64_t extent) const {
     return are_within(0, count, extent);
   }
-  /// The same of those in [begin, end).
+  /// True if the elements [begin, end) lie in [-extent, extent).
   [[nodiscard]] bool are_within(int64_t begin, int64_t end, int64_t extent) const {
     return wide_ ? are_within(wide_ + begin, end - begin, extent)
                  : are_within(narrow_ + begin, end - begin, extent);
   }
-  /// Those in [begin, end) as numbers in [0, extent), in vectors; false if one is outside, whose
-  /// number is then any below extent. Requires 0 < extent < 2^31.
+  /// Writes the elements [begin, end), wrapped to [0, extent), to `wrapped`, with SIMD. Returns
+  /// false if an element is out of range; its result is then any value in [0, extent). Requires 0 <
+  /// extent < 2^31.
   bool wrap(int64_t begin, int64_t end, int64_t extent, int32_t* wrapped) const {
     return wide_ ? simd::wrap_indices(wide_ + begin, end - begin, extent, wrapped)
                  : simd::wrap_indices(narrow_ + begin, end - begin, extent, wrapped);
   }
-  /// take(pointer to the elements), of their own type.
+  /// Calls take(elements) with a pointer to the elements' own type.
   template <class Take>
   void with_elements(Take&& take) const {
     wide_ ? take(wide_) : take(narrow_);
   }
-  /// Index in [0, extent). Requires is_within(i, extent).
+  /// Element i wrapped to [0, extent). Requires is_within(i, extent).
   [[nodiscard]] int64_t wrapped(int64_t i, int64_t extent) const {
     const int64_t index = (*this)[i];
     return index < 0 ? index + extent : index;
@@ -74,21 +78,23 @@ class Indices {
   const int32_t* narrow_;
 };
 
-/// True if each element of `indices` has a counterpart in `data` on every axis but `axis`.
+/// True if `indices` has the rank of `data` and is no larger than it on every axis but `axis`.
 inline bool fits_elements(sdk::Shape data, sdk::Shape indices, int axis) {
   bool fits = indices.rank == data.rank;
   for (int i = 0; fits && i < data.rank; ++i) fits = i == axis || indices[i] <= data[i];
   return fits;
 }
 
-/// For each element of an index tensor the element of `data` at the same position, but on `axis` at
-/// the index. Requires fits_elements(data, indices, axis).
+/// Offsets of GatherElements and ScatterElements: element i of the index tensor selects the data
+/// element at the same position, except that its position on `axis` is the index. Requires
+/// fits_elements(data, indices, axis).
 class ElementOffsets {
  public:
   ElementOffsets(sdk::Shape data, sdk::Shape indices, int axis)
       : axis_(axis), extent_(data[axis]), shape_(indices), strides_(dense_strides(data)) {}
 
-  /// visit(i, offset) for the index elements [begin, end).
+  /// Calls visit(i, offset) for the index elements [begin, end); `offset` is in elements of the
+  /// data. Requires indices in range.
   template <class Visit>
   void for_each(const Indices& indices, int64_t begin, int64_t end, Visit&& visit) const {
     const int64_t extent = extent_;
@@ -99,14 +105,15 @@ class ElementOffsets {
       });
     });
   }
-  /// The same of indices that were wrapped: `wrapped` has that of element `begin` first.
+  /// The same for indices that are already in [0, extent): wrapped[0] is the index of element
+  /// `begin`.
   template <class Visit>
   void for_each(const int32_t* wrapped, int64_t begin, int64_t end, Visit&& visit) const {
     for_each_at(begin, end, visit, [&](int64_t i) { return int64_t{wrapped[i - begin]}; });
   }
 
  private:
-  /// at(i): the index of element i, in [0, extent).
+  /// at(i) is the index of element i, in [0, extent).
   template <class Visit, class At>
   void for_each_at(int64_t begin, int64_t end, Visit& visit, At at) const {
     const int last = shape_.rank() - 1;

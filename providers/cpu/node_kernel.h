@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Base of kernels that check what only a run shows (axes, indices, shapes): it keeps the node's
-// label, so that every error names its node, and has the checks that most of them need. Immutable,
-// any thread.
+// Base of kernels that check their inputs in each run (axes, indices, shapes). It stores the node's
+// label, so that every error names its node, and has the most common checks. Failed checks throw
+// INVALID_ARGUMENT. Immutable, any thread.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -24,13 +24,14 @@ class NodeKernel : public sdk::Kernel {
   }
   [[nodiscard]] const std::string& label() const { return label_; }
 
-  /// Axis in [0, rank) from one in [-rank, rank).
+  /// `axis` of [-rank, rank) as an axis of [0, rank).
   [[nodiscard]] int checked_axis(int64_t axis, int rank) const {
     if (axis < -rank || axis >= rank) {
       fail("axis " + std::to_string(axis) + " is outside a tensor of rank " + std::to_string(rank));
     }
     return static_cast<int>(axis < 0 ? axis + rank : axis);
   }
+  /// Number of elements of an output shape that the kernel computed, see checked_count().
   [[nodiscard]] int64_t count_of(sdk::Shape shape) const {
     return checked_count(shape.data, shape.rank, label_);
   }
@@ -40,7 +41,7 @@ class NodeKernel : public sdk::Kernel {
            ", needs " + std::to_string(rank));
     }
   }
-  /// The numbers of an int64 or int32 input of rank 0 or 1.
+  /// The elements of an int64 or int32 input of rank 0 or 1.
   [[nodiscard]] Dims read_ints(sdk::Call& call, int slot) const {
     const gantry_tensor& tensor = call.input(slot);
     if (tensor.rank > 1) {
@@ -52,7 +53,7 @@ class NodeKernel : public sdk::Kernel {
     for (int i = 0; i < values.rank(); ++i) values[i] = int_at(tensor, i, slot);
     return values;
   }
-  /// The one number of an integer input.
+  /// The value of an int64 or int32 input with exactly one element, of any rank.
   [[nodiscard]] int64_t read_int(sdk::Call& call, int slot) const {
     const gantry_tensor& tensor = call.input(slot);
     if (sdk::Shape(tensor).element_count() != 1) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packed types: structs that hold one element of 4 or 2 bits, and sizes of tensors that hold
-// several in a byte. Pure.
+// The 4- and 2-bit types as structs that hold one unpacked element, and sizes of tensors that pack
+// several elements in a byte. Pure, any thread.
 #pragma once
 
 #include <gantry/sdk/bits.h>
@@ -26,6 +26,7 @@ using Int4 = PackedInteger<4, true>;
 using UInt2 = PackedInteger<2, false>;
 using Int2 = PackedInteger<2, true>;
 
+/// The 4-bit float of the OCP microscaling formats; without infinities and NaN.
 struct Float4E2M1 {
   uint8_t bits;
   static constexpr int kBits = 4;
@@ -51,7 +52,7 @@ struct Float4E2M1 {
 
 using sdk::bits_of;
 constexpr bool is_packed(uint32_t dtype) { return bits_of(dtype) == 2 || bits_of(dtype) == 4; }
-/// Bytes of `count` elements, packed types rounded up.
+/// Bytes of `count` elements; packed types are rounded up to whole bytes.
 constexpr int64_t bytes_of(uint32_t dtype, int64_t count) {
   const int bits = bits_of(dtype);
   return bits >= 8 ? count * (bits / 8) : count / 8 * bits + (count % 8 * bits + 7) / 8;

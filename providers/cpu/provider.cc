@@ -16,7 +16,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// "AMD EPYC 9B45", or "CPU" where the system does not tell.
+/// The CPU model of the system ("AMD EPYC 9B45"), or "CPU" if it is unknown.
 std::string cpu_model_name() {
   std::ifstream info("/proc/cpuinfo");
   std::string line;
@@ -53,7 +53,8 @@ class CpuProvider final : public sdk::Provider {
     sink.device(sink.self, &info);
   }
 
-  // A few cores at half of what they can do: placement needs the order of magnitude.
+  // Roofline estimate for a few cores at half of their peak; placement needs the order of magnitude
+  // only.
   [[nodiscard]] double estimated_ns(const sdk::NodeView& node, uint32_t) const override {
     constexpr double kStartNs = 500;
     constexpr double kOperationsPerNs = 50;

@@ -17,7 +17,7 @@ double cubic_weight(double distance, double a) {
   return 0;
 }
 
-/// How much the filter is stretched: by 1 / this.
+/// With antialias and downsampling the filter is wider, by the factor 1 / this.
 double filter_scale(const ResizeRule& rule, const ResizeAxis& axis) {
   return rule.antialias ? std::min(1.0, axis.scale.value()) : 1.0;
 }
@@ -27,8 +27,9 @@ double filter_scale(const ResizeRule& rule, const ResizeAxis& axis) {
 ResizeScale scale_of(float scale, int64_t input, int64_t output) {
   const ResizeScale of_extents = {static_cast<double>(output), static_cast<double>(input)};
   if (input > 0 && output > 0 && static_cast<float>(of_extents.value()) == scale) return of_extents;
-  // Continued fractions: what is this near to a fraction has it among its convergents (Legendre).
-  constexpr double kMostProduct = 1 << 20;  // more is near to every float by chance
+  // Continued fractions: a fraction this near to the float is one of its convergents (Legendre's
+  // theorem).
+  constexpr double kMostProduct = 1 << 20;  // larger fractions match any float by chance
   double rest = scale;
   ResizeScale before = {1, 0};
   ResizeScale last = {std::floor(rest), 1};
@@ -69,8 +70,8 @@ double source_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_t
     case Transform::kAsymmetric:
       return x * down / up;
     case Transform::kCrop: {
-      // In float, as regions are: 0.1F stands for 0.1, and a position that is a half with it is
-      // one.
+      // Computed in float, the type of roi: coordinates that are multiples of 1/2 for a roi of 0.1
+      // are so for 0.1F only in float.
       const float width = axis.roi_end - axis.roi_begin;
       const auto end = static_cast<float>(axis.input - 1);
       if (is_single) return 0.5F * (axis.roi_begin + axis.roi_end) * end;
@@ -119,7 +120,7 @@ int64_t tap_count(const ResizeRule& rule, const ResizeAxis& axis) {
 
 void set_taps(const ResizeRule& rule, const ResizeAxis& axis, double coordinate, int64_t taps,
               int64_t* sources, double* weights) {
-  // At a whole position the left neighbour is the base, so that the distance is in (0, 1].
+  // The base is the largest integer below the coordinate, so that the distance is in (0, 1].
   const double center = std::isfinite(coordinate) ? coordinate : 0;
   const double base = std::ceil(center) - 1;
   const double distance = center - base;

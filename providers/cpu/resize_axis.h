@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing along one axis: where an output position lies in the input, and which input positions it
-// is made of with which weights. Resize and Upsample are separable, so this is all that their modes
-// differ in. Pure functions on plain values.
+// Resampling along one axis, for Resize and Upsample: the input coordinate of an output position,
+// and the input positions and weights that it interpolates. The operators are separable, so their
+// modes differ in nothing else. Pure functions, any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class NearestRule {
   kPreferCeil,
   kFloor,
   kCeil,
-  kOpset10  ///< down when growing, up when shrinking
+  kOpset10  ///< floor when upsampling, ceil when downsampling
 };
 /// In the order in which resize.cc lists the values of coordinate_transformation_mode.
 enum class Transform {
@@ -39,7 +39,7 @@ struct ResizeRule {
   bool antialias = false;
 };
 
-/// A scale as the quotient that it stands for: of whole numbers where it is meant so, which makes
+/// A scale as an exact fraction. A scale such as 1 / 3 has no exact float; the fraction makes
 /// coordinates exact.
 struct ResizeScale {
   double numerator = 1;
@@ -48,11 +48,12 @@ struct ResizeScale {
   [[nodiscard]] double value() const { return numerator / denominator; }
 };
 
-/// The quotient that a scale in float was rounded from: output / input if that rounds to it, else a
-/// fraction of small numbers that does (0.33333334F is 1 / 3), else the float itself.
+/// The fraction that rounds to the float `scale`: output / input if that does, else a fraction of
+/// small integers (1 / 3 for 0.33333334F), else the float itself over 1.
 ResizeScale scale_of(float scale, int64_t input, int64_t output);
 
-/// One axis of one run.
+/// One axis of one run. Extents are in elements; `roi_begin` and `roi_end` are fractions of the
+/// input extent (kCrop).
 struct ResizeAxis {
   int64_t input = 1;
   int64_t output = 1;
@@ -62,24 +63,26 @@ struct ResizeAxis {
   float roi_begin = 0;
   float roi_end = 1;
 
-  /// Nothing happens along this axis.
+  /// True if the axis is copied unchanged.
   [[nodiscard]] bool is_identity(Transform transform) const {
     const bool is_whole = transform != Transform::kCrop || (roi_begin == 0.0F && roi_end == 1.0F);
     return input == output && scale.value() == 1 && is_whole;
   }
 };
 
-/// Position in the input: one rounded division of exact numbers where the scale is a fraction, so
-/// that whole positions and halves come out exact for every size.
+/// Input coordinate of output `position`. Half-pixel and asymmetric coordinates are rounded once,
+/// so that multiples of 1/2 are exact for every size. kCrop computes in float, as its regions are
+/// float.
 double source_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_t position);
-/// The position is made of the extrapolation value instead of the input.
+/// True if the output takes the extrapolation value instead of an input value (kCrop).
 bool is_extrapolated(const ResizeRule& rule, const ResizeAxis& axis, double coordinate);
-/// Input position that kNearest takes.
+/// Input position that kNearest selects for `coordinate`, clamped to the input.
 int64_t nearest_source(const ResizeRule& rule, const ResizeAxis& axis, double coordinate);
 
-/// Input positions that each output position is made of, for kLinear and kCubic.
+/// Number of input positions that each output position interpolates, for kLinear and kCubic.
 int64_t tap_count(const ResizeRule& rule, const ResizeAxis& axis);
-/// Writes `taps` clamped input positions and weights, whose sum is 1.
+/// Writes `taps` input positions, clamped to the input, and their weights, whose sum is 1. `taps`
+/// is tap_count().
 void set_taps(const ResizeRule& rule, const ResizeAxis& axis, double coordinate, int64_t taps,
               int64_t* sources, double* weights);
 

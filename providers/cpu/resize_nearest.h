@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing in mode nearest: elements of any type are moved by one table per axis. Free functions
-// that run in the calling kernel.
+// Resize and Upsample in mode nearest: copies elements of any type through one table of input
+// offsets per axis.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -26,7 +26,7 @@ struct ResizePlan {
   }
 };
 
-/// Neighbouring axes that are not resized become one.
+/// `plan` with neighbouring axes that are not resized merged into one.
 inline ResizePlan merged(const ResizePlan& plan, Transform transform) {
   ResizePlan result;
   bool previous_is_identity = false;
@@ -44,12 +44,13 @@ inline ResizePlan merged(const ResizePlan& plan, Transform transform) {
   return result;
 }
 
-/// Bytes that one thread writes at least.
+/// Least number of bytes that one thread writes.
 inline constexpr int64_t kResizeGrainBytes = 64 * 1024;
-/// In a table of kNearest: no input position, the extrapolation value.
+/// Table entry for an output position that takes the extrapolation value.
 inline constexpr int64_t kOutside = -1;
 
-/// Table of one axis: offset in the input of each output position, or kOutside.
+/// Fills table[output] of one axis: the input offset of each output position, or kOutside. `stride`
+/// is that of the axis in the input, in elements.
 inline void set_nearest_table(const ResizeRule& rule, const ResizeAxis& axis, int64_t stride,
                               int64_t* table) {
   const bool is_identity = axis.is_identity(rule.transform);
@@ -61,7 +62,7 @@ inline void set_nearest_table(const ResizeRule& rule, const ResizeAxis& axis, in
   }
 }
 
-/// The walk over the output's rows.
+/// Writes the output row by row. U: the unit type of the elements (elements.h).
 template <class U>
 class NearestWalk {
  public:
@@ -113,7 +114,7 @@ class NearestWalk {
   }
 
  private:
-  /// Where the input row begins that an output row repeats, or kOutside.
+  /// Offset of the input row that output row `row` copies, or kOutside.
   [[nodiscard]] int64_t row_offset(int64_t row) const {
     int64_t offset = 0;
     for (int axis = last_ - 1; axis >= 0; --axis) {
@@ -155,6 +156,8 @@ class NearestWalk {
   const int64_t* tables_[kMaxRank] = {};
 };
 
+/// Resizes `source`, of the plan's input extents, into `target`, of its output extents. `fill` is
+/// the extrapolation value. Runs on the threads of the run.
 template <class U>
 void resize_nearest(sdk::Call& call, const ResizeRule& rule, const ResizePlan& plan,
                     const U* source, U fill, U* target) {

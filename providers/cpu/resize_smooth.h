@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing in modes linear and cubic: a pass for each resized axis, in float, in double where float
-// could not hold the elements, in the own type of complex numbers. Run in the calling kernel.
+// Resize and Upsample in modes linear and cubic: one pass for each resized axis, in float, in
+// double if float cannot represent the elements, or in the complex type itself.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -20,8 +20,8 @@
 
 namespace gantry::cpu {
 
-/// The type of the weights of numbers C, and the type in which numbers T are computed: float, but
-/// double for elements of 32 bits and more that float could not hold.
+/// Weight: the type of the weights of a pass in type C. Computed: the type in which elements C are
+/// resized: double for types of 32 bits and more but float, otherwise float.
 template <class C>
 struct SmoothTypes {
   using Weight = C;
@@ -33,7 +33,7 @@ struct SmoothTypes<std::complex<R>> {
   using Computed = std::complex<R>;
 };
 
-/// Weights of one axis.
+/// Taps of one axis; entries [k * count, (k + 1) * count) are those of output position k.
 template <class C>
 struct Taps {
   using Weight = typename SmoothTypes<C>::Weight;
@@ -62,7 +62,7 @@ struct Taps {
   }
 };
 
-/// Output positions [0, count) of an axis whose elements lie side by side.
+/// Interpolates output positions [0, count) of an axis with contiguous elements.
 template <class C>
 void interpolate_row(const Taps<C>& taps, int64_t count, C fill, const C* in, C* out) {
   if (taps.count == 2) {
@@ -84,7 +84,7 @@ void interpolate_row(const Taps<C>& taps, int64_t count, C fill, const C* in, C*
   for (int64_t k = 0; k < count; ++k) out[k] = taps.is_outside[k] ? fill : out[k];
 }
 
-/// Output position `k` of an axis whose elements are rows of `inner`.
+/// Interpolates output position `k` of an axis whose elements are rows of `inner` elements.
 template <class C>
 void blend_rows(const Taps<C>& taps, int64_t k, int64_t inner, C fill, const C* in, C* out) {
   const int64_t* sources = taps.sources + k * taps.count;
@@ -144,8 +144,8 @@ T to_element(C value) {
   }
 }
 
-/// Axes to resize, in the order that keeps what lies between small: what shrinks comes first, the
-/// last axis, whose pass is the dearest, before others that grow. Returns how many there are.
+/// Writes the axes to resize to `order`; returns their number. To keep intermediate results small,
+/// axes that shrink come first, then axes that grow, the last (most expensive) one first.
 inline int set_pass_order(const ResizeRule& rule, const ResizePlan& plan, int* order) {
   int count = 0;
   const auto is_resized = [&](int i) { return !plan.axes[i].is_identity(rule.transform); };
@@ -159,7 +159,7 @@ inline int set_pass_order(const ResizeRule& rule, const ResizePlan& plan, int* o
   return count;
 }
 
-/// Linear and cubic. A truth value counts as 0 or 1, and what comes out as true unless it is 0.
+/// Resizes `source` into `target`. Booleans are computed as 0 and 1; a result other than 0 is true.
 template <class T>
 void resize_smooth(sdk::Call& call, const ResizeRule& rule, const ResizePlan& plan, const T* source,
                    T* target) {

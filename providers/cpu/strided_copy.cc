@@ -12,15 +12,14 @@ namespace gantry::cpu {
 
 namespace {
 
-/// Work that is not worth a second thread, in bytes moved.
+/// Bytes to copy below which another thread does not pay.
 constexpr int64_t kGrainBytes = 128 * 1024;
-/// Edge of a tile of a transposition, in units: a tile of both sides stays in the first-level
-/// cache.
+/// Edge of a transposed tile, in units. The source and the target tile fit the L1 cache together.
 constexpr int64_t kTile = 16;
-/// Columns of a strip, the unit in which threads divide a plane.
+/// Columns of a strip, the unit of work of a thread in a transposed plane.
 constexpr int64_t kStrip = 2048;
 
-/// Units at any address: merged axes may leave them less aligned than their size.
+/// A unit at any address: merging axes may leave it less aligned than its size.
 template <int kBytes>
 struct UnitOf;
 template <>
@@ -48,7 +47,7 @@ struct UnitOf<16> {
   using type = Pair;
 };
 
-/// The box with merged axes; strides in bytes.
+/// The copy after merging axes; strides in bytes.
 struct Box {
   int64_t unit = 1;
   Dims extents;
@@ -88,7 +87,7 @@ bool merge_axes(Box& box, sdk::Shape extents, const int64_t* from, const int64_t
   return true;
 }
 
-/// A short contiguous run becomes one larger unit.
+/// Replaces a short contiguous run by one larger unit.
 void widen_unit(Box& box) {
   while (box.last() > 0 && box.from.back() == box.unit && box.to.back() == box.unit) {
     const int64_t bytes = box.extents.back() * box.unit;
@@ -131,7 +130,7 @@ class Odometer {
   int64_t index_[kMaxRank];
 };
 
-/// row(source, target) for every position in all axes but the last.
+/// Calls row(source, target) for every position in all axes but the last.
 template <class Row>
 void for_each_row(sdk::Call& call, const Box& box, const char* source, char* target, Row&& row) {
   const int outer = box.last();
@@ -161,8 +160,8 @@ void copy_row(const char* source, int64_t from, char* target, int64_t to, int64_
   }
 }
 
-/// A plane: `rows` contiguous in the source and `to_row` apart in the target, `columns` the other
-/// way round.
+/// Transposes a plane: rows are contiguous in the source and `to_row` apart in the target, columns
+/// the other way round.
 template <int kBytes>
 void transpose_tile(const char* source, int64_t from_column, char* target, int64_t to_row,
                     int64_t rows, int64_t columns) {

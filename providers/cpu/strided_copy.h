@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strided copy, the loop nest under most kernels that move data. It merges axes that are contiguous
-// on both sides, uses memcpy for contiguous runs, copies transposed planes in tiles, and large
-// boxes on several threads.
+// Strided copy, the loop nest of most kernels that move data. It merges axes that are contiguous on
+// both sides, uses memcpy for contiguous runs, copies transposed planes in tiles, and splits large
+// copies over the threads of the run.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -16,7 +16,7 @@ namespace gantry::cpu {
 void copy_strided(sdk::Call& call, int64_t unit_bytes, sdk::Shape extents, const void* source,
                   const int64_t* source_strides, void* target, const int64_t* target_strides);
 
-/// memcpy, in parallel if it is long; nothing if the pointers are equal.
+/// memcpy on the threads of the run if `bytes` is large; does nothing if the pointers are equal.
 void copy_bytes(sdk::Call& call, void* target, const void* source, int64_t bytes);
 
 }  // namespace gantry::cpu

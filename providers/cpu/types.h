@@ -65,8 +65,8 @@ struct BFloat16 {
   }
 };
 
-/// A truth value that is read from a tensor: every byte but 0 is true, which reading a C++ bool
-/// would not allow.
+/// A boolean element of a tensor: every byte but 0 is true. Reading such a byte as a C++ bool would
+/// be undefined.
 struct Boolean {
   uint8_t byte;
 
@@ -75,7 +75,7 @@ struct Boolean {
   explicit operator bool() const { return byte != 0; }
 };
 
-/// The structs of this file and of those it includes that stand for a number.
+/// The numeric structs of this file, float8.h and packed.h.
 template <class T>
 concept SmallNumber = requires(T x) {
   x.bits;

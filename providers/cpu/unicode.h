@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Letters and white space of UTF-8 texts; what is beyond ASCII by the Unicode library (ICU), which
-// comes with media/media.h. Any thread.
+// Case and white space of UTF-8 strings. ASCII is handled here, other characters by ICU through
+// media/media.h. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,13 @@
 
 namespace gantry::cpu {
 
-/// Changes the case of texts by the rules of a locale ("en_US"; Turkish, for one, has letters of
-/// its own). Immutable.
+/// Changes the case of strings by the rules of a locale ("en_US"). Turkish, for one, has case rules
+/// of its own. Immutable.
 class CaseChange {
  public:
   CaseChange(LetterCase to, std::string locale);
-  /// Bytes that are no UTF-8 become U+FFFD.
+  /// `text` in the other case. Invalid UTF-8 becomes U+FFFD. Throws UNAVAILABLE if ICU is needed
+  /// and cannot be loaded.
   [[nodiscard]] std::string operator()(std::string_view text) const;
 
  private:
@@ -25,7 +26,7 @@ class CaseChange {
   bool has_plain_ascii_;  ///< ASCII letters change as in English
 };
 
-/// Bytes of the white space character at the head of `text`; 0: there is none.
+/// Bytes of the white-space character at the start of `text`, 0 if there is none.
 size_t leading_space(std::string_view text);
 
 }  // namespace gantry::cpu

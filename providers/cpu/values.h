@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values through the host's functions: making sequences, maps, optionals and tensors, and reading
-// and writing string tensors. Views of texts borrow from the value that they were read from.
+// Helpers over the host's value functions: create sequences, maps, optionals and tensors; read and
+// write string tensors. A gantry_str that is read borrows from its value. All throw what the host
+// reports.
 #pragma once
 
 #include <gantry/sdk/error.h>
@@ -19,7 +20,7 @@ inline gantry_str string_at(const gantry_host* host, const gantry_value* value, 
   return text;
 }
 
-/// A value that is being built, released unless it is passed on.
+/// Owns a value and releases it.
 class OwnedValue {
  public:
   OwnedValue(const gantry_host* host, gantry_value* value) : host_(host), value_(value) {}
@@ -44,7 +45,8 @@ inline OwnedValue create_value(const gantry_host* host, gantry_kind kind, uint32
   return {host, value};
 }
 
-/// A new tensor; `tensor` becomes its view. Numbers are unspecified, texts are empty.
+/// A new tensor; `tensor` is set to its view, valid as long as the value. Numeric elements are
+/// unspecified, strings are empty.
 inline OwnedValue create_tensor(const gantry_host* host, uint32_t dtype, sdk::Shape shape,
                                 gantry_tensor*& tensor) {
   gantry_value* value = nullptr;
@@ -62,7 +64,7 @@ inline void set_string(const gantry_host* host, gantry_value* value, int64_t ind
   sdk::check(host, host->value_set_string(value, static_cast<uint64_t>(index), text));
 }
 
-/// A new string tensor whose element i is text_at(i), a string or a view of one.
+/// A new string tensor whose element i is text_at(i), a std::string or a view.
 template <class TextAt>
 OwnedValue create_string_tensor(const gantry_host* host, sdk::Shape shape, TextAt text_at) {
   OwnedValue result = create_string_tensor(host, shape);
@@ -73,7 +75,7 @@ OwnedValue create_string_tensor(const gantry_host* host, sdk::Shape shape, TextA
   }
   return result;
 }
-/// Views of all texts of a string tensor, into `target`.
+/// Writes views of the first `count` elements of a string tensor to `target`.
 inline void read_strings(const gantry_host* host, const gantry_value* value, int64_t count,
                          gantry_str* target) {
   for (int64_t i = 0; i < count; ++i) target[i] = string_at(host, value, i);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instruction sets Highway's dispatch may choose: the few functions that its headers expect
-// of its library. That library's initialisers also calibrate a timer for benchmarks, which takes 4
-// ms of every process that opens it; nothing else of it is used here
-// (docs/decisions/0034-loading.md).
+// Replaces the Highway library: defines the few functions that its headers need, which select the
+// instruction sets for dynamic dispatch. The library itself would also calibrate a benchmark timer
+// when loaded, which takes 4 ms (docs/decisions/0034-loading.md).
 #include <atomic>
 #include <hwy/targets.h>
 
@@ -11,15 +10,15 @@
 namespace hwy {
 namespace {
 
-// Taken away by DisableTargets.
+// Targets disabled by DisableTargets().
 std::atomic<int64_t>& disabled_targets() {
   static std::atomic<int64_t> targets{0};
   return targets;
 }
 
-// What this CPU and the system run of the sets that providers are compiled for. As the C library
-// found it when the process started: in a virtual machine each question to the CPU itself takes
-// some microseconds, and the compiler's __builtin_cpu_supports asks a dozen in every library.
+// The instruction sets that providers are compiled for and this CPU and operating system support,
+// as the C library detected them at process start. CPUID itself takes some microseconds in a
+// virtual machine, and __builtin_cpu_supports executes it a dozen times in every library.
 int64_t targets_of_this_cpu() {
   int64_t targets = HWY_SCALAR;
   const bool has_sse4 = CPU_FEATURE_ACTIVE(SSE4_2) && CPU_FEATURE_ACTIVE(SSSE3) &&
@@ -46,7 +45,7 @@ int64_t SupportedTargets() {
 
 void DisableTargets(int64_t disabled) {
   disabled_targets() = disabled;
-  GetChosenTarget().DeInit();  // the next dispatch asks again
+  GetChosenTarget().DeInit();  // the next dispatch selects again
 }
 
 ChosenTarget& GetChosenTarget() {

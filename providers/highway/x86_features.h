@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU_FEATURE_ACTIVE: what this CPU and the system run, as the C library found it when the process
-// started. On x86 only.
+// CPU_FEATURE_ACTIVE(name): true if the CPU and the operating system support a feature, as the C
+// library detected it at process start. On x86 only.
 #pragma once
 
-// The C library's header says _Bool, which Clang does not know in C++.
+// The C library's header uses _Bool, which Clang does not define in C++.
 #if defined(__clang__)
 #define _Bool bool
 #endif

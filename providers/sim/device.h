@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device in use: its memory, what is counted for its faults, and whether it is lost. Any thread.
+// An open simulated device: its memory, the counters that trigger its faults, and whether it is
+// lost. Any thread.
 #pragma once
 
 #include <gantry/sdk/error.h>
@@ -15,10 +16,11 @@
 
 namespace gantry::sim {
 
-/// Where the kernels of several devices wait until each of them has begun one: the proof that they
-/// overlap. Opens once, and after ten seconds in any case.
+/// A barrier at which the first kernels of several devices wait for each other, which proves to a
+/// test that devices run concurrently. Opens once, at the latest after ten seconds.
 class Rendezvous {
  public:
+  /// Blocks until `devices` devices have arrived, `id` among them.
   void arrive(uint32_t id, uint32_t devices);
 
  private:
@@ -27,6 +29,7 @@ class Rendezvous {
   uint64_t arrived_ GANTRY_GUARDED_BY(mutex_) = 0;  // one bit for each id
 };
 
+/// Everything passed to the constructor must outlive the device.
 class Device {
  public:
   Device(const gantry_host* host_table, uint32_t number, const Options& with, Journal& log,
@@ -39,21 +42,23 @@ class Device {
         memory(with.memory_bytes) {}
 
   [[nodiscard]] std::string name() const { return "SIM:" + std::to_string(id); }
-  /// DEVICE_LOST once the device is.
+  /// Throws DEVICE_LOST once the device is lost.
   void require_alive() const;
   void lose() { is_lost_ = true; }
 
-  /// Device memory. OUT_OF_MEMORY: none, or the fault. INVALID_ARGUMENT: this thread captures.
+  /// Allocates device memory. Throws OUT_OF_MEMORY if there is none or the `allocate` fault
+  /// strikes, and INVALID_ARGUMENT while this thread captures.
   void* allocate(uint64_t size_bytes);
   void free(void* address);
 
-  /// Captures that this thread has begun and not ended, on streams of any device.
+  /// Number of captures that this thread has begun and not ended, on streams of any device.
   static int& captures_here();
 
-  /// Counted turns of work, from 1.
+  /// Ordinals of the device's kernels and copies, from 1, and of its streams, from 0.
   uint64_t next_kernel() { return ++kernels_; }
   uint64_t next_copy() { return ++copies_; }
   uint32_t next_stream() { return streams_++; }
+  /// The faults of the options if they concern this device, otherwise null.
   [[nodiscard]] const Faults* faults() const {
     return options.faults.concern(id) ? &options.faults : nullptr;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulated devices did, for tests: counters, and begin and end of every piece of work in
-// one order over all streams and devices. A test gets it from the slot native_handle, kind
-// "sim.journal", with any device; it is one for the provider. Counters: any thread, any time;
-// entries are read while no work is queued.
+// A record for tests of what the simulated devices did: counters, and the begin and end of every
+// task, in one order over all streams and devices. The provider has one journal; slot native_handle
+// returns it for any device and kind "sim.journal". Counters may be read by any thread at any time,
+// entries only while no work is queued.
 #pragma once
 
 #include <algorithm>
@@ -21,23 +21,23 @@ struct Journal {
     uint32_t stream = 0;  ///< number on its device, from 0
     Kind kind = Kind::kKernel;
     bool is_end = false;
-    std::array<char, 54> name = {};  ///< of a kernel: `Relu "r1"`, cut to what fits
+    std::array<char, 54> name = {};  ///< of a kernel: `Relu "r1"`, truncated to fit
   };
-  static constexpr uint32_t kMost = 8192;  ///< entries; later ones are dropped
+  static constexpr uint32_t kMost = 8192;  ///< capacity; later entries are dropped
 
-  std::atomic<uint64_t> kernel_calls{0};  ///< of a kernel's run, also those that were recorded
-  std::atomic<uint64_t> kernels{0};       ///< executed, those of a launch too
+  std::atomic<uint64_t> kernel_calls{0};  ///< calls of run(), including captured ones
+  std::atomic<uint64_t> kernels{0};       ///< kernels executed, including those of launches
   std::atomic<uint64_t> copies_in{0};
   std::atomic<uint64_t> copies_out{0};
   std::atomic<uint64_t> copies_between{0};  ///< from one device to another
-  std::atomic<uint64_t> captures{0};        ///< recorded
+  std::atomic<uint64_t> captures{0};        ///< captures recorded
   std::atomic<uint64_t> captures_alive{0};
   std::atomic<uint64_t> launches{0};
-  std::atomic<uint64_t> streams{0};  ///< that exist
-  std::atomic<uint64_t> blocks{0};   ///< of device memory that exist
+  std::atomic<uint64_t> streams{0};  ///< streams that exist
+  std::atomic<uint64_t> blocks{0};   ///< blocks of device memory that exist
   std::atomic<uint64_t> bytes{0};    ///< in those blocks
   std::atomic<uint32_t> entry_count{0};
-  bool is_kept = false;  ///< entries too, not only counters
+  bool is_kept = false;  ///< record entries, not only counters
   std::array<Entry, kMost> entries;
 
   void write(uint32_t device, uint32_t stream, Kind kind, bool is_end, const char* name) {

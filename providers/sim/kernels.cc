@@ -16,7 +16,7 @@ using sdk::Shape;
 
 constexpr int kMostAxes = 8;
 
-// A list of axes of fixed room, so that queued work can carry it.
+// A list of extents of fixed capacity, so that queued work can store it by value.
 class Extents {
  public:
   Extents() = default;
@@ -48,7 +48,7 @@ class Extents {
   size_t rank_ = 0;
 };
 
-// A tensor as queued work sees it: nothing of the call, which is over by then.
+// A tensor as queued work uses it; the call is over by then, so nothing refers to it.
 struct Argument {
   const void* address = nullptr;
   Extents shape;
@@ -61,8 +61,7 @@ struct Argument {
   }
 };
 
-// Axis `axis` of a shape that is aligned at its last axis with one of `rank` axes; missing axes
-// are 1.
+// Extent of axis `axis` of `rank` axes for a shape aligned at its last axis; missing axes are 1.
 int64_t aligned_extent(const Extents& shape, size_t rank, size_t axis) {
   const size_t missing = rank - shape.size();
   return axis < missing ? 1 : shape[axis - missing];
@@ -84,7 +83,7 @@ Extents broadcast(const Extents& a, const Extents& b) {
   return result;
 }
 
-// Strides of a dense tensor seen in the broadcast shape: 0 along axes that are repeated.
+// Strides of a dense tensor in the broadcast shape `whole`: 0 along broadcast axes.
 Extents strides_in(const Extents& shape, const Extents& whole) {
   Extents strides = whole;
   int64_t stride = 1;
@@ -96,7 +95,7 @@ Extents strides_in(const Extents& shape, const Extents& whole) {
   return strides;
 }
 
-// Walks a shape in order; calls visit(n, offset_a, offset_b) for the n-th index.
+// Calls visit(n, offset_a, offset_b) for every index of a shape, in row-major order.
 template <class Visit>
 void walk(const Extents& shape, const Extents& a, const Extents& b, Visit&& visit) {
   const int64_t count = shape.count();
@@ -116,7 +115,7 @@ void walk(const Extents& shape, const Extents& a, const Extents& b, Visit&& visi
   }
 }
 
-// What all kernels here have in common: a name that their queued work carries.
+// Base of the kernels: stores the name that their tasks refer to.
 class SimKernel : public sdk::Kernel {
  public:
   explicit SimKernel(const sdk::NodeView& node) : op_type_(node.op_type()), label_(node.label()) {}
@@ -182,8 +181,8 @@ class Relu final : public SimKernel {
   }
 };
 
-// a: [..., M, K], b: [..., K, N] -> [..., M, N]; a single axis stands for a row or a column, which
-// the result leaves out.
+// a: [..., M, K], b: [..., K, N] -> [..., M, N]; a rank-1 operand is a row or a column, whose axis
+// the result lacks.
 class MatMul final : public SimKernel {
  public:
   using SimKernel::SimKernel;
@@ -241,7 +240,7 @@ class MatMul final : public SimKernel {
   };
 };
 
-// perm: axis perm[i] of the input becomes axis i; by default the axes are reversed.
+// Axis perm[i] of the input becomes axis i of the output; by default axes are reversed.
 class Transpose final : public SimKernel {
  public:
   explicit Transpose(const sdk::NodeView& node) : SimKernel(node), perm_(node.get_ints("perm")) {}
@@ -284,8 +283,8 @@ class Transpose final : public SimKernel {
   std::vector<int64_t> perm_;
 };
 
-// data: [...], shape: int64 [R] in host memory -> [R extents]; 0 stands for the input's extent,
-// unless allowzero, and one -1 for what is left.
+// data: [...], shape: int64 [R] in host memory. An extent of 0 copies that of the input, unless
+// allowzero is set; one -1 is inferred.
 class Reshape final : public SimKernel {
  public:
   explicit Reshape(const sdk::NodeView& node)
@@ -293,7 +292,7 @@ class Reshape final : public SimKernel {
   void run(Call& call) const override {
     const Argument x = call.input(0);
     const Argument y = call.output(0, GANTRY_FLOAT, result(x.shape, call).shape());
-    if (x.address == y.address) return;  // the host granted that the bytes stay where they are
+    if (x.address == y.address) return;  // the host gave the output the input's memory
     enqueue(call, [x, y](const Memory& memory) {
       const float* from = x.real(memory, "Reshape, input");
       std::copy(from, from + x.shape.count(), y.real(memory, "Reshape, output"));

@@ -83,7 +83,7 @@ uint64_t Memory::offset_of(const void* address) const {
 std::byte* Memory::real(const void* address, uint64_t size_bytes, const char* what) const {
   if (size_bytes == 0) return nullptr;
   const sdk::MutexLock lock(mutex_);
-  const uint64_t offset = offset_of(address);  // huge for addresses below the base
+  const uint64_t offset = offset_of(address);  // wraps around for addresses below the base
   const auto after = blocks_.upper_bound(offset);
   if (after != blocks_.begin()) {
     const auto& [start, bytes] = *std::prev(after);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory that the host cannot touch. Twice the capacity is reserved: addresses handed out
-// lie in the first half, which nobody may read or write; the second half, at a fixed distance, is
-// the real memory, for this provider only. Any thread.
+// Device memory that the host cannot access. Twice the capacity is reserved. Device addresses lie
+// in the first half, which is protected against all access. The second half, at a fixed offset, is
+// the real memory and is used by this provider only. Any thread.
 #pragma once
 
 #include <gantry/sdk/mutex.h>
@@ -14,23 +14,24 @@ namespace gantry::sim {
 
 class Memory {
  public:
-  /// OUT_OF_MEMORY: the addresses cannot be reserved.
+  /// Throws OUT_OF_MEMORY if the address space cannot be reserved.
   explicit Memory(uint64_t capacity_bytes);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  /// A device address, aligned to 256 bytes; the memory is filled with 0xFF, so that a read before
-  /// a write shows as NaN. OUT_OF_MEMORY.
+  /// Allocates a block and returns its device address, aligned to 256 bytes. The block is filled
+  /// with 0xFF, so that a read before a write gives NaN. Throws OUT_OF_MEMORY.
   void* allocate(uint64_t size_bytes);
-  /// INVALID_ARGUMENT: not an address that allocate gave.
+  /// Throws INVALID_ARGUMENT if allocate() did not return `address`.
   void free(void* address);
-  /// Bytes of the block that starts there; 0: none does.
+  /// Bytes of the block that starts at `address`, 0 if none does.
   [[nodiscard]] uint64_t size_of(const void* address) const;
-  /// The real memory behind `size_bytes` at a device address. DEVICE_ERROR: outside of what is
-  /// allocated; `what` names it.
+  /// The real memory behind `size_bytes` at a device address. Throws DEVICE_ERROR, with `what` in
+  /// the message, if the range is not inside one block.
   [[nodiscard]] std::byte* real(const void* address, uint64_t size_bytes, const char* what) const;
-  /// DEVICE_ERROR: the range touches device addresses, where host memory is expected.
+  /// Throws DEVICE_ERROR, with `what` in the message, if a range of host memory overlaps device
+  /// addresses.
   void expect_host(const void* address, uint64_t size_bytes, const char* what) const;
 
  private:

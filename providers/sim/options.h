@@ -13,27 +13,28 @@
 
 namespace gantry::sim {
 
-/// When a fault strikes: at the n-th time, or whenever it is the turn of an operator.
+/// When a fault strikes: at the n-th event, or at every event of an operator.
 struct Trigger {
   uint64_t number = 0;  ///< from 1; 0: never
-  std::string op_type;  ///< empty: of no operator
+  std::string op_type;  ///< empty: no operator
 
+  /// True if event `count`, of `operator_name`, triggers the fault.
   [[nodiscard]] bool hits(uint64_t count, std::string_view operator_name) const {
     return count == number || (!op_type.empty() && op_type == operator_name);
   }
 };
 
-/// What goes wrong; times are counted on each device apart.
+/// Faults to simulate. Events are counted for each device separately.
 struct Faults {
-  uint32_t device =
-      std::numeric_limits<uint32_t>::max();  ///< the only one concerned, or the largest number: all
+  uint32_t device = std::numeric_limits<uint32_t>::max();  ///< the device with faults; the largest
+                                                           ///< number: all devices
   Trigger allocate;
   Trigger copy;
   Trigger compile;
   Trigger run;
   Trigger device_lost;
   Trigger hang;
-  uint64_t hang_ms = 0;  ///< 0: for good
+  uint64_t hang_ms = 0;  ///< 0: for ever
   uint64_t slow_ns = 0;
 
   [[nodiscard]] bool concern(uint32_t id) const {
@@ -56,7 +57,7 @@ struct Options {
   bool journal = false;
   Faults faults;
 
-  /// Requires JSON that the manifest's schema holds for valid.
+  /// Parses options. Requires JSON that conforms to the manifest's schema.
   explicit Options(gantry_str text);
 };
 

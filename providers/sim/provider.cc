@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The provider: the devices that the options name, and the slots over memory, streams and captures.
+// The provider: enumerates the devices of the options and implements the slots for memory, streams
+// and captures.
 #include <gantry/peer_copies.h>
 #include <gantry/sdk/blob.h>
 #include <gantry/sdk/provider.h>
@@ -23,7 +24,7 @@ Stream* from(gantry_stream* stream) { return reinterpret_cast<Stream*>(stream); 
 Event* from(gantry_event* event) { return reinterpret_cast<Event*>(event); }
 Capture* from(gantry_capture* capture) { return reinterpret_cast<Capture*>(capture); }
 
-// One side of a copy: where its rows are once the work runs.
+// The source or target of a copy, whose address is resolved when the task runs.
 struct Side {
   const void* address;
   uint64_t pitch;
@@ -126,8 +127,8 @@ class SimProvider final : public sdk::Provider {
     }
   }
 
-  // Kernels leave the name of their program, made for this device by this driver, as a vendor's
-  // compiler would leave the program itself.
+  // Stores the name of the kernel's program, for this device and driver, as the compile blob; a
+  // real compiler would store the program itself.
   [[nodiscard]] std::unique_ptr<sdk::Kernel> compile_keeping(const gantry_compile& args,
                                                              std::string& blob) const override {
     std::unique_ptr<sdk::Kernel> kernel = Provider::compile(args);
@@ -153,7 +154,7 @@ class SimProvider final : public sdk::Provider {
     return "operator " + std::string(node.op_type()) + " is not in the option \"operators\"";
   }
 
-  // What an accelerator would say: a launch, then much at a time.
+  // A cost model of an accelerator: launch latency, then high throughput.
   [[nodiscard]] double estimated_ns(const sdk::NodeView& node, uint32_t) const override {
     constexpr double kOperationsPerNs = 5000;
     constexpr double kBytesPerNs = 500;
@@ -164,7 +165,7 @@ class SimProvider final : public sdk::Provider {
   }
 
  private:
-  // Drivers are replaced without a word to anybody, so this is no option.
+  // Not an option, since a driver changes without the process being told.
   static std::string driver() {
     const char* version = std::getenv("GANTRY_SIM_DRIVER");
     return version && *version ? version : "1";
@@ -174,9 +175,9 @@ class SimProvider final : public sdk::Provider {
     return static_cast<SimProvider&>(*reinterpret_cast<sdk::Provider*>(self));
   }
 
-  // As the row does it, with the faults of the options.
+  // Compiles by the kernel rows, with the faults of the options.
   gantry_error* compile(const gantry_compile& args, gantry_kernel& out) {
-    // Refused there; nothing may be looked at before.
+    // compile_row_ refuses it; the fragment must not be read.
     if (!GANTRY_HAS(&args, fragment)) return compile_row_(api_.self, &args, &out);
     const sdk::NodeView node(host(), args.graph, args.graph->nodes[args.nodes[0]]);
     gantry_error* error = sdk::guard(host(), [&] {
@@ -213,7 +214,7 @@ class SimProvider final : public sdk::Provider {
       host->log(GANTRY_LOG_ERROR, host->error_message(error));  // destroying cannot fail
       host->error_release(error);
     };
-    // With the extension, as the options have it.
+    // Without peer_copies the provider lacks the extension for peer copies.
     api_.native_handle = options_.peer_copies ? native_handle_or_peers : native_handle;
   }
 

@@ -204,7 +204,7 @@ struct Event::States {
   std::vector<State*> free GANTRY_GUARDED_BY(mutex);
 };
 
-// Never destroyed: a stream that hangs may still use them when the process ends.
+// Never destroyed: a hanging stream may still use them at process exit.
 Event::States& Event::states() {
   static auto* const instance = new States;
   return *instance;
@@ -259,7 +259,7 @@ bool Event::query() {
 void Event::State::complete(uint64_t number, Failure found) {
   {
     const sdk::MutexLock lock(mutex);
-    if (number < completed) return;  // of an event that is gone
+    if (number < completed) return;  // from an event that was destroyed
     completed = number;
     failure = std::move(found);
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, events and captures: a stream is a thread that runs queued work in order and late, an
-// event a point in a stream that others wait for, a capture work recorded for many launches. Work
-// of different streams runs in any order. Any thread may queue; the work runs on the stream's
-// thread only.
+// Streams, events and captures. A stream is a thread that runs queued work in order, after a
+// latency. An event is a point in a stream that others wait for. A capture is recorded work that
+// can be launched many times. Work of different streams runs in any order. Any thread may enqueue.
 #pragma once
 
 #include <gantry/provider.h>
@@ -20,11 +19,11 @@
 
 namespace gantry::sim {
 
-/// What went wrong in queued work; code GANTRY_OK: nothing.
+/// The error of queued work; code GANTRY_OK: none.
 struct Failure {
   gantry_code code = GANTRY_OK;
   std::string message;
-  /// Throws it, unless there is none.
+  /// Throws the error, if there is one.
   void raise() const {
     if (code != GANTRY_OK) throw sdk::Error(code, message);
   }
@@ -38,29 +37,31 @@ struct Capture {
 
 class Event;
 
+/// A queue of work and the thread that runs it.
 class Stream {
  public:
   explicit Stream(Device& device);
-  /// Runs what is queued, then ends.
+  /// Runs all queued work, then joins the thread.
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// Queues work that starts when all before it is done and the latency has passed, or records it.
-  /// What it throws is kept for synchronize, and skips the work queued behind it until then.
+  /// Enqueues a task, or records it during a capture. The task starts after all earlier work and
+  /// the latency. If it throws, later work is skipped until synchronize() reports the error.
   void enqueue(const Task& task);
-  /// Waits for all work; throws the first error of it, once.
+  /// Waits for all queued work; throws its first error, once.
   void synchronize();
-  /// What failed and has not been reported by synchronize.
+  /// The error that synchronize() has not reported yet.
   [[nodiscard]] Failure failure();
 
+  /// Work enqueued until capture_end() is recorded instead of run. Both are called by one thread.
   void capture_begin();
   std::unique_ptr<Capture> capture_end();
-  /// Requires the capture to live until the work is done.
+  /// Enqueues the recorded work. `capture` must live until that work is done.
   void launch(const Capture& capture);
 
-  /// An event for what other devices wait for before they copy from this one; recorded on this
-  /// stream only, so that a wait for an earlier record is not ended by a later one.
+  /// The event that other devices wait for before they copy from this one. It is recorded on this
+  /// stream only, so that later records cannot complete earlier waits.
   Event& given();
 
   [[nodiscard]] Device& device() { return device_; }
@@ -90,7 +91,7 @@ class Stream {
   std::thread thread_;                  // last: it uses all of the above
 };
 
-/// What is recorded later replaces what was recorded before; an event that was never recorded is
+/// An event. A later record() replaces an earlier one; an event that was never recorded is
 /// complete.
 class Event {
  public:
@@ -100,23 +101,24 @@ class Event {
   Event& operator=(const Event&) = delete;
 
   void record(Stream& stream);
-  /// Later work of `stream` waits for what is recorded now.
+  /// Later work of `stream` waits for the latest record() before this call.
   void wait(Stream& stream);
-  /// Waits; throws what failed before the event, which synchronize of its stream reports too.
+  /// Waits for completion. Throws the error of work before the event, which the stream's
+  /// synchronize() also reports.
   void synchronize();
-  /// Whether it is complete, without waiting; throws as synchronize.
+  /// True if the event is complete; does not wait. Throws as synchronize().
   bool query();
   [[nodiscard]] Device& device() { return device_; }
 
  private:
-  // Used by queued work, which may outlive the event: states are kept for the next event, and their
-  // numbers only grow.
+  // State shared with queued work, which may outlive the event. States are reused by later events,
+  // and their numbers only grow.
   struct State {
     sdk::Mutex mutex;
     sdk::CondVar changed;
     uint64_t recorded GANTRY_GUARDED_BY(mutex) = 0;
     uint64_t completed GANTRY_GUARDED_BY(mutex) = 0;
-    Failure failure GANTRY_GUARDED_BY(mutex);  // of the stream when it was completed last
+    Failure failure GANTRY_GUARDED_BY(mutex);  // of the stream at the last completion
     void complete(uint64_t number, Failure found);
     Failure wait(uint64_t number);
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One piece of work on a stream: a function with its arguments by value, in a room of fixed size,
-// so that queueing and recording allocate nothing.
+// One task of a stream: a function object stored in a fixed-size buffer, so that enqueueing and
+// recording allocate nothing.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,9 @@ namespace gantry::sim {
 class Task {
  public:
   Task() = default;
-  /// `work(memory)` runs late, on the stream's thread; `name` lives as long as the task. A mark is
-  /// queued without latency and runs also behind failed work.
+  /// `work(memory)` runs later, on the stream's thread. It must be trivially copyable and at most
+  /// 384 bytes. `op_type` and `name` must live as long as the task. A mark (event record or wait)
+  /// runs without latency, and also after failed work.
   template <class Work>
   Task(Journal::Kind kind, const char* op_type, const char* name, const Work& work, bool is_mark)
       : invoke_([](const std::byte* room, const Memory& memory) {

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gantry: runs ONNX models on the devices that provider plugins bring.
+"""gantry: runs ONNX models on the devices of provider plugins.
 
     import gantry
     session = gantry.Session("model.onnx", device="CPU")
     outputs = session.run({"x": x})          # name -> numpy array
 
-Nothing is opened on import; providers are found when first asked for and shared by all sessions of the process.
+Importing opens no provider. Providers are loaded on first use and shared by all sessions of the process.
 """
 
 from gantry._core import (
@@ -50,19 +50,20 @@ from gantry.errors import (
 def register_backend(device_type: str, backend: object, *, device: str = "CPU") -> None:
     """Makes a class with ONNX's Backend interface a device of this process.
 
-    Sessions name it as any other ("MYDEV"), and mix it with others: it gets the nodes that its `is_compatible` takes, asked for the whole graph
-    and, if that is refused, for each node as a model of its own. In these questions weights of more than 1 KiB are inputs. What it is given it
-    prepares when a session is made: `prepare(model, device)` has a `run(inputs)` that returns arrays in the order of the model's outputs.
-    Inputs are numpy arrays over the session's memory, read-only, and valid until `run` returns; a class that keeps them gets copies instead.
+    A session selects the device by its name ("MYDEV") and may combine it with others. It runs the nodes that `is_compatible` accepts. gantry calls
+    `is_compatible` for the whole graph and, if that is refused, for each node as a model of its own; weights above 1 KiB are inputs of these
+    models. `prepare(model, device)` is called when a session is created. It returns an object whose `run(inputs)` returns arrays in the order of
+    the model's outputs. Inputs are read-only numpy arrays over the session's memory, valid until `run` returns; a class that retains them gets
+    copies instead.
 
-    device_type: letters, digits and "_", as "MYDEV". InvalidArgumentError: it is none, or is registered already.
-    backend: a class or object with is_compatible(model, device), prepare(model, device), as onnx.backend.base.Backend has them; without
-        is_compatible it takes everything. InvalidArgumentError: it has no prepare.
-    device: what the two are given as their device.
+    device_type: letters, digits and "_", as "MYDEV". InvalidArgumentError: another character, or the type is registered already.
+    backend: a class or object with the methods is_compatible(model, device) and prepare(model, device) of onnx.backend.base.Backend; without
+        is_compatible it accepts every node. InvalidArgumentError: it has no prepare.
+    device: the `device` argument of both methods.
 
     >>> gantry.register_backend("REFERENCE", onnx.reference.ReferenceEvaluatorBackend)
     """
-    from gantry import backend_devices  # here, since a program that registers nothing need not wait for it
+    from gantry import backend_devices  # imported here, as most programs register no backend
 
     backend_devices.register_backend(device_type, backend, device=device)
 

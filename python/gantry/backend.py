@@ -24,12 +24,12 @@ from gantry.errors import InvalidArgumentError, InvalidModelError, UnavailableEr
 
 __all__ = ["Backend", "BackendRep", "Device", "DeviceType", "is_compatible", "prepare", "run_model", "run_node", "supports_device"]
 
-# What the standard's runner hands to prepare() besides our own options: its tolerances.
+# Keyword arguments that onnx.backend.test passes to prepare(): its tolerances.
 _IGNORED_OPTIONS = frozenset({"rtol", "atol"})
 
 
 class DeviceType(str):
-    """The type of a device: any name that a provider declares. CPU and CUDA are the standard's own.
+    """The type of a device: any name that a provider declares. CPU and CUDA are those of onnx.backend.base.
 
     >>> DeviceType.CPU == "CPU"
     True
@@ -45,11 +45,11 @@ DeviceType.CUDA = DeviceType("CUDA")
 
 
 class Device:
-    """A device as users name it, "TYPE" or "TYPE:id": `type` is a DeviceType, `device_id` a number; TYPE alone means id 0.
+    """A device string, "TYPE" or "TYPE:id": `type` is a DeviceType, `device_id` an integer; without id it is 0.
 
-    device: that text; with `device_id`, the type alone.
+    device: the device string, or with `device_id` the type only.
 
-    Raises gantry.InvalidArgumentError if the text is not of this form. Nothing is asked of any provider.
+    Raises gantry.InvalidArgumentError if the string has another form. Does not check that the device exists.
 
     >>> Device("SIM:1").type, Device("SIM", 1).device_id
     ('SIM', 1)
@@ -75,7 +75,7 @@ class Device:
 
 
 class BackendRep(onnx.backend.base.BackendRep):
-    """A model ready to run; prepare() makes it. `session` is the gantry.Session behind it. Any thread may run it."""
+    """A model ready to run, created by prepare(). `session` is the gantry.Session behind it. Any thread may run it."""
 
     def __init__(self, session: gantry.Session) -> None:
         self.session = session
@@ -87,8 +87,9 @@ class BackendRep(onnx.backend.base.BackendRep):
         """Runs the model once.
 
         inputs: a list or tuple in the order of the model's inputs, a dict by their names, or for a model of one input a single array
-        (numpy, or of any library that speaks DLPack). Inputs that have a value in the model may be left out, in a list all or none of them. The elements are what gantry.Session.run takes: arrays of the declared type and
-        shape, lists for sequences, None or a value for optionals, dicts for maps.
+        (numpy, or of any library that supports DLPack). Inputs with a default value in the model may be left out, in a list all or none of them.
+        Values are as for gantry.Session.run: arrays of the declared type and shape, lists for sequences, None or a value for optionals, dicts
+        for maps.
         kwargs: `timeout` in seconds.
 
         Returns a named tuple in the order of the model's outputs. An output is found by position, by name (`outputs["2:0"]`) and, if its
@@ -124,10 +125,10 @@ class Backend(onnx.backend.base.Backend):
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether every node of the model runs on the device, by the providers' own answers. Nothing is compiled.
+        """True if the providers accept every node of the model for the device. Nothing is compiled.
 
-        model: a ModelProto, bytes or a path. kwargs: `config`, as gantry.Session takes it. False too if the model is invalid or the
-        device is not there; gantry.check says which node is refused and why.
+        model: a ModelProto, bytes or a path. kwargs: `config`, as gantry.Session takes it. Also False if the model is invalid or the
+        device does not exist; gantry.check reports which node is refused and why.
 
         Raises gantry.InvalidArgumentError: the device is not written "TYPE" or "TYPE:id", or an argument is of a wrong type.
 
@@ -194,7 +195,7 @@ class Backend(onnx.backend.base.Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether the device is there and ready; opens its provider. False for anything else, also for text that names no device.
+        """True if the device exists and is ready; opens its provider. False otherwise, also for an invalid device string.
 
         >>> supports_device("CPU")
         """
@@ -235,7 +236,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _node_inputs(node: onnx.NodeProto, inputs: Any) -> dict[str, Any]:
-    """The given values by the names of the node's inputs."""
+    """The input values by the names of the node's inputs."""
     names = [name for name in node.input if name]
     if isinstance(inputs, Mapping):
         wrong = sorted(set(names) ^ inputs.keys())
@@ -256,7 +257,7 @@ def _node_inputs(node: onnx.NodeProto, inputs: Any) -> dict[str, Any]:
 
 
 def _value_type(name: str, value: Any) -> onnx.TypeProto:
-    """The ONNX type that a value has, its shape as it is."""
+    """The ONNX type of a value, with its actual shape."""
     if value is None:
         raise InvalidArgumentError(f'input "{name}": found None, whose type is open; leave the input out by naming it "" in the node')
     if isinstance(value, (list, tuple)) and value and _is_array(value[0]):
@@ -278,7 +279,7 @@ def _element_type(dtype: np.dtype) -> int:
 
 
 def _domains(node: onnx.NodeProto) -> set[str]:
-    """The domains of a node and of those in its bodies."""
+    """The domains of a node and of the nodes in its subgraphs."""
     found = {"" if node.domain == "ai.onnx" else node.domain}
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs):
@@ -300,7 +301,7 @@ def _node_model(
     outputs_info: Sequence[tuple[Any, Sequence[int]]] | None,
     opset_version: int | None,
 ) -> onnx.ModelProto:
-    """A model of the one node, its inputs typed by their values."""
+    """A model of one node, with input types from the values."""
     input_infos = [helper.make_value_info(name, _value_type(name, value)) for name, value in inputs.items()]
     names = [name for name in node.output if name]
     if outputs_info is None:

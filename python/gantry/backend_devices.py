@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices that are classes with ONNX's Backend interface: what gantry.register_backend does, and what the provider asks.
+"""Devices implemented by classes with ONNX's Backend interface: gantry.register_backend, and the calls of the C++ provider.
 
-A class says by `is_compatible` what it takes, of the graph as a whole or else node by node; what it is given it `prepare`s once and `run`s.
+`is_compatible` of the class accepts the graph as a whole or single nodes; the class `prepare`s the accepted part once and `run`s it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CODES = {name: number for number, name in enumerate((
 
 
 def register_backend(device_type: str, backend: typing.Any, *, device: str = "CPU") -> None:
-    """What gantry.register_backend does."""
+    """Implements gantry.register_backend."""
     if not isinstance(device_type, str) or not re.fullmatch(r"[A-Za-z0-9_]{1,64}", device_type):
         raise errors.InvalidArgumentError(f'device_type: expected 1 to 64 letters, digits and "_", as "MYDEV", found {device_type!r}')
     if not callable(getattr(backend, "prepare", None)):
@@ -34,7 +34,7 @@ def register_backend(device_type: str, backend: typing.Any, *, device: str = "CP
 
 
 class BackendAdapter:
-    """What the provider of a class asks. Every method is called with the interpreter's lock, from any thread."""
+    """Adapts a class to the C++ provider. Every method is called with the GIL, from any thread."""
 
     def __init__(self, backend: typing.Any, device: str) -> None:
         self._backend = backend
@@ -43,7 +43,7 @@ class BackendAdapter:
         self.name = f"{self.class_name} in Python"
 
     def claim(self, graph: Description) -> tuple[list[list[int]], dict[int, str]]:
-        """The sets of nodes that the class takes, and why it leaves each of the others: {index: reason}."""
+        """The sets of nodes that the class accepts, and the reason for refusing each other node: {index: reason}."""
         reasons = {i: refusal_of(graph, node) for i, node in enumerate(graph["nodes"])}
         taken = [i for i, reason in reasons.items() if not reason]
         if len(taken) == len(reasons) > 1 and is_of_one_opset(graph["nodes"]) and self._is_compatible(model_of(graph, taken)):
@@ -61,7 +61,7 @@ class BackendAdapter:
         return ask is None or bool(ask(model, self._device))
 
     def prepare(self, model_bytes: bytes, weight: typing.Callable[[int], bytes]) -> Part:
-        """A part of the graph, made ready; `weight(n)` gives the bytes of the tensor at location "gantry:n"."""
+        """Prepares a part of the graph; `weight(n)` returns the bytes of the tensor at external location "gantry:n"."""
         import onnx
 
         model = onnx.ModelProto.FromString(model_bytes)
@@ -78,7 +78,7 @@ class BackendAdapter:
         return Part(prepared, [value.name for value in model.graph.input], [name for name, _ in outputs], [dtype for _, dtype in outputs])
 
     def describe_error(self, error: BaseException, method: str, subject: str) -> tuple[int, str]:
-        """The code and the message for what a method of the class raised."""
+        """The error code and message for an exception of the class."""
         code = ("CANCELLED" if isinstance(error, KeyboardInterrupt) else error.code if isinstance(error, errors.Error)
                 else "UNSUPPORTED" if isinstance(error, NotImplementedError) else "OUT_OF_MEMORY" if isinstance(error, MemoryError) else "DEVICE_ERROR")
         frames = traceback.extract_tb(error.__traceback__)
@@ -91,7 +91,7 @@ class BackendAdapter:
 
 
 class Part:
-    """What a class has prepared: names of its inputs and outputs, element types (ONNX TensorProto numbers) of the outputs."""
+    """A prepared part of the graph: names of its inputs and outputs, element types (ONNX TensorProto numbers) of the outputs."""
 
     def __init__(self, prepared: typing.Any, inputs: list[str], outputs: list[str], dtypes: list[int]) -> None:
         self.prepared = prepared
@@ -100,7 +100,7 @@ class Part:
         self.dtypes = dtypes
 
     def run(self, arrays: list[typing.Any]) -> list[typing.Any]:
-        """The outputs as numpy arrays, each checked against what the model says."""
+        """Runs the part. Returns the outputs as numpy arrays, each checked against the model's declaration."""
         import numpy as np
 
         results = self.prepared.run(arrays)
@@ -118,7 +118,7 @@ class Part:
 
 
 def refusal_of(graph: Description, node: Description) -> str:
-    """Why no class can be given the node; "" if it can."""
+    """The reason why no class can run the node; "" if one can."""
     values = [graph["values"][i] for i in [*node["inputs"], *node["outputs"], *node["captures"]] if i is not None]
     others = [value["name"] for value in values if value["kind"] != KIND_TENSOR]
     return f'"{others[0]}" is no tensor, or of unknown kind: classes in Python get tensors alone' if others else ""

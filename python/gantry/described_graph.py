@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graph that a provider is asked about, as the C++ part describes it (graph_description.h), in ONNX's own messages."""
+"""Converts the C++ description of a graph (graph_description.h) to ONNX protobuf messages."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ FLOAT, INT, STRING, TENSOR, GRAPH, FLOATS, INTS, STRINGS, TENSORS, GRAPHS = rang
 FIELDS = {FLOAT: "f", INT: "i", STRING: "s", TENSOR: "t", GRAPH: "g", FLOATS: "floats", INTS: "ints", STRINGS: "strings", TENSORS: "tensors",
           GRAPHS: "graphs"}
 
-# A dict of graph_description.h, of a graph, a node or a value, and a message of the package onnx.
+# Description: a dict of graph_description.h, of a graph, node or value. Message: a protobuf message of the package onnx.
 Description = dict[str, typing.Any]
 Message = typing.Any
 
 
 def all_tensors(model: Message) -> typing.Iterator[Message]:
-    """Every tensor of the model: initializers and attributes, of bodies and functions too."""
+    """Every tensor of the model: initializers and attributes, including those of subgraphs and functions."""
     def of_nodes(nodes: typing.Iterable[Message]) -> typing.Iterator[Message]:
         for node in nodes:
             for attribute in node.attribute:
@@ -35,7 +35,7 @@ def all_tensors(model: Message) -> typing.Iterator[Message]:
 
 
 def is_of_one_opset(nodes: list[Description]) -> bool:
-    """Whether there is one opset of each domain under which every node has the schema it means."""
+    """True if one opset per domain gives every node its schema version."""
     import onnx.defs
 
     newest: dict[str, int] = {}
@@ -49,7 +49,7 @@ def is_of_one_opset(nodes: list[Description]) -> bool:
 
 
 def model_of(graph: Description, indices: list[int]) -> Message:
-    """The nodes as an onnx.ModelProto: inputs are the values that they read and do not make, outputs those that others read."""
+    """The nodes as an onnx.ModelProto. Inputs are the values that they read but do not produce, outputs those that other nodes read."""
     import onnx
     from onnx import helper
 
@@ -75,7 +75,7 @@ def model_of(graph: Description, indices: list[int]) -> Message:
 
 
 def every_node(nodes: list[Description]) -> typing.Iterator[Description]:
-    """The nodes and those of their bodies."""
+    """The nodes and those of their subgraphs."""
     for node in nodes:
         yield node
         for _, kind, items in node["attributes"]:
@@ -107,7 +107,7 @@ def node_of(node: Description, names: dict[int, str]) -> Message:
 
 
 def body_of(body: Description, node: Description, outer_names: dict[int, str], prefix: str) -> Message:
-    """A body as a GraphProto: what it reads of the graph around it has the name that it has there."""
+    """A subgraph as a GraphProto. Captured values have their names in the enclosing graph."""
     from onnx import helper
 
     values = body["values"]

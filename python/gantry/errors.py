@@ -3,13 +3,13 @@
 
 
 class Error(RuntimeError):
-    """What went wrong, in sentences that name the subject, what was expected and what was found."""
+    """Base of gantry's exceptions. The message names the subject, what was expected and what was found."""
 
     code = "UNKNOWN"
 
 
 class InvalidArgumentError(Error, ValueError):
-    """The caller passed something wrong: an input's name, type or shape, a device string, a configuration."""
+    """An invalid argument: an input's name, type or shape, a device string, a configuration."""
 
     code = "INVALID_ARGUMENT"
 
@@ -45,7 +45,7 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class AbiMismatchError(Error):
-    """gantry and a provider do not fit together."""
+    """gantry and a provider have incompatible versions."""
 
     code = "ABI_MISMATCH"
 
@@ -57,7 +57,7 @@ class DeviceError(Error):
 
 
 class DeviceLostError(DeviceError):
-    """A device went away."""
+    """A device was lost and cannot be used any more."""
 
     code = "DEVICE_LOST"
 
@@ -81,6 +81,6 @@ class DeadlineExceededError(Error, TimeoutError):
 
 
 class InternalError(Error):
-    """A mistake in gantry or in a provider; please report it."""
+    """A bug in gantry or in a provider; please report it."""
 
     code = "INTERNAL"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of sessions that were begun without waiting for them."""
+"""Asynchronous runs of sessions."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 
 from gantry._core import CancelToken, Session
 
-MOST_RUNS = 32  # at once, of all sessions; a session has no more contexts than the machine has CPUs
+MOST_RUNS = 32  # concurrent runs of all sessions; a session has at most one context for each CPU
 
 
 class RunFuture(concurrent.futures.Future[dict[str, Any]]):
-    """A run that Session.run_async() began: `await` it in a coroutine, or wait for it by result(timeout)."""
+    """A run started by Session.run_async(): `await` it in a coroutine, or wait with result(timeout)."""
 
     def __init__(self, token: CancelToken) -> None:
         super().__init__()
         self._token = token
 
     def cancel(self) -> bool:
-        """Ends the run by its token, also if it goes on already; result() then raises gantry.CancelledError. A coroutine that is cancelled while
-        it waits does so too. False: the run has ended.
+        """Cancels the run, also one in progress; result() then raises gantry.CancelledError. Cancelling a coroutine that awaits the run has the
+        same effect. Returns False if the run has ended.
         """
         if self.done():
             return False
@@ -37,7 +37,7 @@ class RunFuture(concurrent.futures.Future[dict[str, Any]]):
 
 
 class _Threads:
-    """Those that runs go on on, made when the first one is begun; a forked child has its own."""
+    """The threads that run asynchronous runs, created by the first run; a forked child creates its own."""
 
     def __init__(self) -> None:
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
@@ -68,7 +68,7 @@ def begin(
         try:
             left = None if timeout is None else max(min(0.0, timeout), timeout - (time.monotonic() - called))
             result = session.run(inputs, outputs, timeout=left, cancel=token)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, who waits gets it
+        except BaseException as error:  # noqa: BLE001 - any exception is passed to the waiting caller
             future.set_exception(error)
         else:
             future.set_result(result)

@@ -22,11 +22,11 @@ namespace {
 
 namespace nb = nanobind;
 
-// Smaller arrays go with the message of a run, and would keep a page each.
+// Smaller arrays are copied with a run's message anyway, and would occupy a page each.
 constexpr size_t kLeastBytes = size_t{16} << 10;
 
-// The blocks of one session that arrays have. Any thread: not every build of Python has a lock of
-// the interpreter.
+// The blocks of a session's memory that arrays use. Any thread, since free-threaded builds of
+// Python have no GIL.
 class Blocks {
  public:
   explicit Blocks(nb::object session)
@@ -40,7 +40,7 @@ class Blocks {
       const std::lock_guard<std::mutex> lock(mutex_);
       blocks_.emplace(data, std::move(block));
       return data;
-    } catch (...) {  // an array elsewhere is slower and as good
+    } catch (...) {  // an array in other memory works too, but slower
       return std::malloc(size_bytes);
     }
   }
@@ -60,7 +60,7 @@ class Blocks {
     const uint64_t before = size_of(data);
     if (before == 0 && size_bytes < kLeastBytes)
       return std::realloc(data, std::max<size_t>(size_bytes, 1));
-    // Of a block of the heap NumPy does not tell the size: it moves there, and from there.
+    // NumPy does not pass the size of a heap block, so heap blocks stay on the heap.
     void* moved = before == 0 ? std::realloc(data, size_bytes) : allocate(size_bytes);
     if (!moved || before == 0) return moved;
     std::memcpy(moved, data, std::min<uint64_t>(before, size_bytes));
@@ -69,7 +69,7 @@ class Blocks {
   }
 
  private:
-  // 0: it is of the heap.
+  // Bytes of a session block; 0: a heap block.
   uint64_t size_of(const void* data) noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = blocks_.find(data);
@@ -88,7 +88,7 @@ void* allocate_zeroed(void* context, size_t count, size_t element_bytes) {
   size_t size_bytes = 0;
   if (__builtin_mul_overflow(count, element_bytes, &size_bytes)) return nullptr;
   void* data = blocks_of(context).allocate(size_bytes);
-  // What another array had before is not zero.
+  // A reused block is not zero.
   if (data) std::memset(data, 0, size_bytes);
   return data;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a session for NumPy's own arrays: in a `with` block whatever NumPy makes lies where the
-// session's providers use it in place (NEP 49). The block holds for the thread, or task, that is in
-// it; arrays outlive it.
+// A NumPy allocator (NEP 49) over a session's memory: arrays that NumPy creates in a `with` block
+// are in memory that the session's providers use without a copy. The block affects the thread or
+// asyncio task that entered it. Arrays may outlive the block.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,20 +9,20 @@
 
 namespace gantry::python {
 
-/// What Session.arrays() returns: a context manager, which may be entered again and again.
+/// The context manager that Session.arrays() returns. It may be entered several times, also nested.
 class ArrayMemory {
  public:
-  /// `session`: a Session, kept while this or an array lives.
+  /// `session`: a Session, kept alive by this object and by every array.
   explicit ArrayMemory(nanobind::object session);
 
-  /// Makes the memory NumPy's. Errors of NumPy are raised.
+  /// Sets NumPy's allocator. Raises NumPy's errors.
   void enter();
-  /// Makes that NumPy's again which was before the last enter.
+  /// Restores the allocator from before the last enter().
   void exit();
 
  private:
-  nanobind::object handler_;              // a capsule, as NumPy takes it
-  std::vector<nanobind::object> before_;  // of each block that is entered
+  nanobind::object handler_;              // capsule of a PyDataMem_Handler
+  std::vector<nanobind::object> before_;  // the previous allocator of each entered block
 };
 
 }  // namespace gantry::python

@@ -21,7 +21,7 @@ namespace {
 
 namespace nb = nanobind;
 
-/// numpy and its array type, looked up once and kept.
+/// numpy and its array type, looked up once.
 struct Numpy {
   nb::object module = nb::module_::import_("numpy");
   nb::object array_type = module.attr("ndarray");
@@ -43,7 +43,7 @@ bool is_array(nb::handle object) {
 
 std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
 
-/// An array's memory, held until the last value that views it is gone, on whatever thread that is.
+/// Owns an array's buffer until the last value that views it is destroyed, on any thread.
 class BufferHold {
  public:
   explicit BufferHold(const Py_buffer& buffer) : buffer_(buffer) {}
@@ -71,8 +71,8 @@ bool is_aligned(const Py_buffer& buffer, uint32_t element_bits) {
   return reinterpret_cast<uintptr_t>(buffer.buf) % alignment == 0;
 }
 
-/// Views an array of elements of whole bytes. No format is asked for, since the buffer protocol has
-/// none for ml_dtypes' types.
+/// Views an array of a whole-byte type. Requests no format, since the buffer protocol has none for
+/// ml_dtypes' types.
 Tensor view_array(nb::object array, DType dtype) {
   Py_buffer buffer;
   if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_C_CONTIGUOUS) == 0) {
@@ -92,7 +92,7 @@ Tensor view_array(nb::object array, DType dtype) {
                         std::move(hold));
 }
 
-/// Packs an array that holds each element of fewer than 8 bits in a byte.
+/// Packs an array of a sub-byte type, which stores each element in a byte.
 Tensor pack_array(const nb::object& array, DType dtype) {
   const nb::object bytes = array.attr("view")(numpy_dtype_of(DType::kUint8));
   const Tensor unpacked = view_array(bytes, DType::kUint8);
@@ -115,14 +115,14 @@ nb::object unpack(const Tensor& tensor) {
   const auto sign = static_cast<uint8_t>(is_signed ? 1U << (bits - 1) : 0);
   for (size_t i = 0; i < static_cast<size_t>(buffer.len); ++i) {
     const uint8_t element = load_packed(tensor.data(), i, bits);
-    target[i] =
-        static_cast<uint8_t>((element ^ sign) - sign);  // a sign bit is spread over the byte
+    target[i] = static_cast<uint8_t>((element ^ sign) - sign);  // ml_dtypes sign-extends elements
   }
   PyBuffer_Release(&buffer);
   return array.attr("view")(numpy_dtype_of(tensor.dtype()));
 }
 
-/// The elements of a contiguous array of Python objects, which it owns, while this lives.
+/// The elements of a contiguous array of Python objects, valid as long as this object, which owns
+/// the array.
 class ObjectElements {
  public:
   explicit ObjectElements(const nb::object& array) {
@@ -147,7 +147,7 @@ std::string encoded(nb::handle text) {
   if (const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size))
     return {bytes, static_cast<size_t>(size)};
   PyErr_Clear();
-  // As os.fsencode: text that came from bytes which are no UTF-8 goes back to them.
+  // As os.fsencode(): text decoded from invalid UTF-8 is encoded to the original bytes.
   const auto as_bytes =
       nb::steal<nb::bytes>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
   if (!as_bytes.is_valid()) throw nb::python_error();
@@ -190,7 +190,8 @@ Tensor array_tensor(nb::object array, const ValueInfo& info) {
   return view_array(std::move(array), dtype);
 }
 
-/// An array of what is none: a number, a list of numbers, a tensor of another library.
+/// Converts an object that is not an array: a number, a list of numbers, a tensor of another
+/// library.
 nb::object make_array(nb::handle object, const ValueInfo& info) {
   nb::object array;
   try {
@@ -210,7 +211,7 @@ nb::object make_array(nb::handle object, const ValueInfo& info) {
   return array.attr("astype")(wanted);
 }
 
-/// `session`: null: memory of devices is refused.
+/// `session`: may be null; device memory is then refused.
 Tensor to_tensor(nb::handle object, const ValueInfo& info, const Session* session) {
   if (is_array(object)) return array_tensor(nb::borrow(object), info);
   if (nb::isinstance<Tensor>(object)) return nb::cast<const Tensor&>(object);
@@ -335,8 +336,8 @@ nb::object to_array(const Tensor& tensor) {
   return dtype >= DType::kBfloat16 ? array.attr("view")(numpy_dtype_of(dtype)) : array;
 }
 
-/// Calls f(i -> element i) with the elements as Python's own numbers and texts, as `tolist` makes
-/// them of an array, but without an array for the types that maps have.
+/// Calls f(at), where at(i) is element i as a Python number or str, as from ndarray.tolist(). The
+/// element types of maps need no array.
 template <class F>
 void with_items(const Tensor& tensor, F f) {
   switch (tensor.dtype()) {
@@ -353,7 +354,7 @@ void with_items(const Tensor& tensor, F f) {
   }
 }
 
-/// A list of dicts, one for each row of values. The keys are made once for all.
+/// A list of dicts, one for each row of values. All dicts share the key objects.
 nb::list dicts_of(const MapTable& table) {
   std::vector<nb::object> keys;
   const auto width = static_cast<size_t>(table.keys.element_count());
@@ -370,7 +371,7 @@ nb::list dicts_of(const MapTable& table) {
         if (PyDict_SetItem(dict.ptr(), keys[i].ptr(), item(row * width + i).ptr()) != 0)
           throw nb::python_error();
       }
-      // Takes the reference also where it fails, which it does for no row of the list.
+      // Steals the reference even on failure; it cannot fail for an index within the list.
       PyList_SetItem(dicts.ptr(), static_cast<Py_ssize_t>(row), dict.release().ptr());
     }
   });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as Python has them: tensors are numpy arrays that share the tensor's memory where the
-// encoding is the same, string tensors arrays of str; sequences are lists, optionals None or their
-// value, maps dicts. What is in the memory of a device is a gantry.Tensor. All calls need the
-// interpreter's lock.
+// Converts between values and Python objects. Tensors are numpy arrays that share the tensor's
+// memory if the encoding is the same; string tensors are arrays of str; sequences are lists,
+// optionals None or their value, maps dicts. Tensors in device memory are gantry.Tensor. All calls
+// require the GIL.
 #pragma once
 
 #include <gantry/session.h>
@@ -12,23 +12,26 @@
 
 namespace gantry::python {
 
-/// The value to feed to `expected` of a session. An array that is contiguous and aligned is
-/// borrowed and kept alive by the value; others are copied. What is no array (a number, a list)
-/// becomes one of the expected type, if no kind of number is lost by it. INVALID_ARGUMENT: the
-/// object cannot be such a value. Shapes and element types of arrays are left to the run to check.
+/// Converts `object` to a value for the input `expected` of a session. A contiguous, aligned array
+/// is borrowed and kept alive by the value; other arrays are copied. A number or list becomes an
+/// array of the expected type, unless that would change its kind (float to integer). Throws
+/// INVALID_ARGUMENT if the object cannot be converted. The run checks shapes and element types of
+/// arrays.
 Value to_value(nanobind::handle object, const ValueInfo& expected, const Session& session);
 
-/// The same for a tensor of host memory that no session takes.
+/// The same for a tensor in host memory, without a session.
 Tensor to_host_tensor(nanobind::handle object, const ValueInfo& expected);
 
-/// A tensor over an array, or what has __dlpack__, that a session is to write to. `subject` opens
-/// the messages. INVALID_ARGUMENT: it cannot be written to in place.
+/// A tensor over the memory of an array, or of an object with __dlpack__, for a session to write
+/// to. `subject` begins error messages. Throws INVALID_ARGUMENT if the memory cannot be written in
+/// place.
 Tensor to_target(nanobind::handle object, const std::string& subject, const Session& session);
 
+/// Converts a value; numpy arrays keep the memory of tensors alive.
 nanobind::object to_python(const Value& value);
 
-/// A numpy array of a tensor's elements: of one in the memory of a device a copy, which is waited
-/// for without the interpreter's lock. Errors as Session::copy.
+/// A numpy array of a tensor's elements. A tensor in device memory is copied; the GIL is released
+/// meanwhile. Errors as Session::copy.
 nanobind::object array_of(const Tensor& tensor);
 
 }  // namespace gantry::python

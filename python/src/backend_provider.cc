@@ -28,17 +28,17 @@ namespace {
 
 namespace nb = nanobind;
 
-// An entry has nothing that tells for whom it is called, so each backend has one of its own.
+// A provider entry function has no context argument, so each backend needs its own entry function.
 constexpr size_t kMostBackends = 32;
 
 struct Backend {
   std::string device_type;
-  nb::object adapter;  // a BackendAdapter of gantry/backend_devices.py; none when the program ends
+  nb::object adapter;  // a BackendAdapter of gantry/backend_devices.py; reset at exit
   std::string manifest;
   gantry_provider_entry entry = nullptr;
 };
 
-/// Rows are only added, and never move.
+/// Rows are only appended and never move.
 struct Backends {
   std::mutex mutex;
   std::array<Backend, kMostBackends> rows;
@@ -46,12 +46,12 @@ struct Backends {
 };
 
 Backends& backends() {
-  static auto* const all = new Backends;  // providers may ask until the process ends
+  static auto* const all = new Backends;  // providers may use it until the process ends
   return *all;
 }
 
-/// Runs `ask` with the interpreter's lock. What Python raises becomes an error of the code that the
-/// adapter finds for it; its text names the class.
+/// Runs `ask` with the GIL. A Python exception becomes an error with the code that the adapter
+/// assigns; its message names the class.
 template <class Ask>
 void ask_python(const Backend& backend, const char* method, const std::string& subject, Ask&& ask) {
   const sdk::Error ending(GANTRY_UNAVAILABLE, backend.device_type + ": the program is ending");
@@ -62,7 +62,7 @@ void ask_python(const Backend& backend, const char* method, const std::string& s
     ask();
   } catch (nb::python_error& error) {
     const nb::object said = backend.adapter.attr("describe_error")(error.value(), method, subject);
-    // For the program, which sees it after the error of the run.
+    // Signals again, so that the program gets KeyboardInterrupt after the error of the run.
     if (error.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
     throw sdk::Error(static_cast<gantry_code>(nb::cast<uint32_t>(said[0])),
                      nb::cast<std::string>(said[1]));
@@ -81,22 +81,22 @@ std::string label_of(const gantry_compile& args) {
          label(args.node_count - 1);
 }
 
-/// What a run leaves of the tensors that the class was given.
+/// The tensors that a run passes to the class.
 struct GivenTensors {
   std::vector<Tensor> tensors;
-  // One for each: kept by every array over the memory.
+  // One for each tensor, referenced by every array over its memory.
   std::vector<std::shared_ptr<const void>> owners;
 };
 
-/// A part of the graph that the class has prepared.
+/// A kernel that runs a part of the graph prepared by the class.
 class BackendKernel final : public sdk::Kernel {
  public:
   BackendKernel(const Backend& backend, const gantry_host* host, const gantry_compile& args)
       : backend_(backend), subject_(label_of(args)) {
     ask_python(backend_, "prepare", subject_, [&] { prepare(host, args); });
   }
-  /// What the class has prepared may refer to the session that this kernel is of, which Python's
-  /// collector cannot see: the end of the program takes it from every kernel.
+  /// A prepared part may refer to the session that owns this kernel, a cycle that Python's garbage
+  /// collector cannot see. At exit, every kernel releases its part.
   static void forget_all_parts() {
     for (BackendKernel* kernel : kernels()) kernel->part_ = nb::object();
   }
@@ -128,7 +128,7 @@ class BackendKernel final : public sdk::Kernel {
   }
 
  private:
-  /// All there are; used with the interpreter's lock.
+  /// All existing kernels; guarded by the GIL.
   static std::set<BackendKernel*>& kernels() {
     static auto* const all = new std::set<BackendKernel*>;
     return *all;
@@ -206,8 +206,8 @@ class BackendKernel final : public sdk::Kernel {
     call.output_value(slot, value);
   }
 
-  // The memory of inputs is the session's again after the run: a class that keeps their arrays gets
-  // copies from then on. The first run is one with copies, whose arrays may be kept.
+  // After a run the session reuses the memory of inputs, so a class that retains the arrays gets
+  // copies from then on. The first run passes copies, which may be retained.
   void warn_of_kept(GivenTensors& given) const {
     given.tensors.clear();
     const bool is_kept = std::any_of(given.owners.begin(), given.owners.end(),
@@ -225,7 +225,7 @@ class BackendKernel final : public sdk::Kernel {
   mutable std::atomic<bool> copies_inputs_ = false;
 };
 
-/// A class as a provider of one device, which works in host memory.
+/// A provider of one device in host memory, implemented by a Python class.
 class BackendProvider : public sdk::Provider {
  public:
   BackendProvider(const gantry_offer& offer, const Backend& backend)
@@ -292,7 +292,7 @@ constexpr std::array<gantry_provider_entry, kMostBackends> entries_of(
 
 constexpr auto kEntries = entries_of(std::make_index_sequence<kMostBackends>());
 
-/// The row of a new backend, which is not counted yet.
+/// Fills the row of a new backend and returns its index; the caller increments `count`.
 size_t add_row(Backends& all, const std::string& device_type, nb::object adapter,
                const std::string& manifest) {
   const std::lock_guard lock(all.mutex);
@@ -328,7 +328,7 @@ void add_backend_providers(Runtime& runtime) {
 }
 
 void bind_backend_provider(nb::module_& module) {
-  // What a class refers to would else outlive the interpreter.
+  // Otherwise objects of the class would outlive the interpreter.
   nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
     Backends& all = backends();
     for (size_t row = 0; row < all.count; ++row) all.rows[row].adapter = nb::object();

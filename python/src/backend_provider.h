@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classes written in Python, with ONNX's Backend interface, as devices: each is a provider given in
-// code, whose questions go to an object of gantry.backend_devices.
+// Devices implemented by Python classes with ONNX's Backend interface. Each is an in-process
+// provider that calls an object of gantry.backend_devices.
 #pragma once
 
 #include <gantry/runtime.h>
@@ -9,10 +9,11 @@
 
 namespace gantry::python {
 
-/// Gives a runtime every backend that is registered; those registered later reach the process's
-/// runtime alone. Called without the interpreter's lock.
+/// Adds every registered backend to a runtime. Backends registered later are added to the process's
+/// runtime only. Must be called without the GIL.
 void add_backend_providers(Runtime& runtime);
 
+/// Binds the function behind gantry.register_backend.
 void bind_backend_provider(nanobind::module_& module);
 
 }  // namespace gantry::python

@@ -16,7 +16,7 @@ namespace {
 
 namespace nb = nanobind;
 
-/// INVALID_ARGUMENT: ONNX has no such element type.
+/// Throws INVALID_ARGUMENT if ONNX has no such element type.
 DType known_dtype(nb::handle numpy_dtype) {
   if (PyUnicode_Check(numpy_dtype.ptr())) return given_dtype(numpy_dtype);
   const DType dtype = dtype_of_numpy(numpy_dtype);

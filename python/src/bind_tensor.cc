@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry.Tensor: a tensor in the memory of a device, and its way to other libraries.
+// gantry.Tensor: a tensor in device memory, and its export to other libraries.
 #include <gantry/gantry.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the module gantry._core, each bound in its own file. Called once, when the module is
-// imported.
+// Functions that bind the parts of the module gantry._core, each in its own file. Called once, when
+// the module is imported.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,15 +11,15 @@ namespace gantry::python {
 
 /// Devices, provider reports, device strings.
 void bind_runtime(nanobind::module_& module);
-/// Element types and numpy.dtypes by name and by number, and inspect(): for gantry.onnxruntime.
+/// Conversions between element types and numpy.dtypes, and inspect(), for gantry.onnxruntime.
 void bind_inspection(nanobind::module_& module);
-/// Placement, and check(), which makes one without a session.
+/// Placement, and check(), which computes a placement without a session.
 void bind_placement(nanobind::module_& module);
 /// Tensors in the memory of devices.
 void bind_tensor(nanobind::module_& module);
 /// Binding: inputs and outputs of many runs.
 void bind_binding(nanobind::module_& module);
-/// Session and the rows that it answers with.
+/// Session, and the records that its methods return.
 void bind_session(nanobind::module_& module);
 
 /// "Name(a='x', b=1)" of the named attributes, as dataclasses print themselves.

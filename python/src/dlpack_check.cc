@@ -6,7 +6,7 @@ namespace {
 
 constexpr int32_t kMostAxes = 64;
 
-// Of all elements, in bytes; false: no address is that far away.
+// Byte range of all elements, relative to `data`. False if it overflows.
 bool range_of(const DlpackTensor& tensor, int64_t element_bytes, int64_t& lowest,
               int64_t& highest) {
   int64_t dense = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be wrong with a tensor that another library hands out through DLPack, and be seen before
-// its memory is touched. Knows nothing of Python. Any thread.
+// Validates a DLPack tensor of another library before its memory is accessed. Independent of
+// Python. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct DlpackTensor {
 };
 static_assert(sizeof(DlpackTensor) == 48);
 
-/// What a capsule of the name "dltensor_versioned" points to, as far as it is read.
+/// DLManagedTensorVersioned of dlpack.h, to which a capsule "dltensor_versioned" points.
 struct DlpackVersioned {
   uint32_t major_version = 1;
   uint32_t minor_version = 0;
@@ -34,8 +34,9 @@ struct DlpackVersioned {
 };
 static_assert(sizeof(DlpackVersioned) == 32 + sizeof(DlpackTensor));
 
-/// "-1 axes, where 0 to 64 are taken"; empty: nothing that shows. Its elements then lie in a range
-/// of addresses that does not wrap around; whether that is memory nobody can tell.
+/// Describes what is wrong with a tensor: "-1 axes, where 0 to 64 are taken". Empty if nothing is
+/// found; the elements are then in a range of addresses that does not wrap around. Whether that
+/// range is valid memory cannot be checked.
 std::string fault_of(const DlpackTensor& tensor);
 
 }  // namespace gantry::python

@@ -37,7 +37,7 @@ std::optional<DlpackDevice> wanted_device(nb::handle dl_device) {
 
 constexpr int32_t kCuda = 2;  // kDLCUDA
 
-// What CUDA's streams are called; none of them has to wait, as our work has ended.
+// Validates `stream`. CUDA streams need not wait, as the work of the session has ended.
 void check_stream(DlpackDevice device, nb::handle stream) {
   if (stream.is_none()) return;
   int64_t number = 0;
@@ -78,7 +78,7 @@ nb::object dlpack_capsule(const Tensor& tensor, nb::handle stream, nb::handle ma
   auto kept = std::make_unique<Tensor>(tensor);
   void* data = kept->data();
   const nb::capsule owner(kept.get(), [](void* held) noexcept {
-    const Unlocked unlocked;  // what was lent waits for the device
+    const Unlocked unlocked;  // releasing a borrowed tensor waits for the device
     delete static_cast<Tensor*>(held);
   });
   kept.release();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of ours for other libraries, through DLPack: the memory is shared, whatever its element
-// type. All calls need the interpreter's lock.
+// Exports tensors to other libraries through DLPack, sharing their memory. All calls require the
+// GIL.
 #pragma once
 
 #include <gantry/tensor.h>
@@ -9,14 +9,14 @@
 
 namespace gantry::python {
 
-/// What __dlpack__ of a tensor in the memory of a device answers: a capsule. `stream`, `copy`:
-/// None or as the array API standard has them; `max_version`, `dl_device`: None or pairs.
-/// BufferError (of Python): the memory cannot be handed out, or not so; ValueError: no such stream.
+/// Implements __dlpack__ of a tensor in device memory; returns a capsule. The arguments are those
+/// of the array API standard, each may be None. Raises BufferError if the memory cannot be exported
+/// with these arguments, ValueError if `stream` is not valid for the device.
 nanobind::object dlpack_capsule(const Tensor& tensor, nanobind::handle stream,
                                 nanobind::handle max_version, nanobind::handle dl_device,
                                 nanobind::handle copy);
 
-/// What __dlpack_device__ answers. BufferError: other libraries cannot use the memory.
+/// Implements __dlpack_device__. Raises BufferError if other libraries cannot use the memory.
 DlpackDevice dlpack_device(const Tensor& tensor);
 
 }  // namespace gantry::python

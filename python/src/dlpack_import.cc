@@ -24,7 +24,7 @@ namespace nb = nanobind;
 using Array = nb::ndarray<nb::ro>;
 using Target = nb::ndarray<>;
 
-/// Kept until the last value that views it is gone, on whatever thread that is.
+/// Owns a DLPack array until the last value that views it is destroyed, on any thread.
 template <class A>
 class Hold {
  public:
@@ -33,7 +33,7 @@ class Hold {
       : held_(std::make_unique<Held>(Held{std::move(array), nb::borrow(source)})) {}
   ~Hold() {
     if (!Py_IsInitialized()) {
-      (void)held_.release();  // the interpreter that would free it is gone
+      (void)held_.release();  // the interpreter has ended and cannot free it
       return;
     }
     const Locked lock;
@@ -60,7 +60,7 @@ bool is_dense(const A& array) {
   return true;
 }
 
-/// Copies the elements of axes from `axis` on, in their order; returns where the next belong.
+/// Copies the elements of the axes from `axis` on densely; returns the end of the copy.
 std::byte* copy_axes(const Array& array, size_t axis, const std::byte* from, std::byte* to,
                      size_t element_bytes) {
   if (axis == array.ndim()) {
@@ -73,7 +73,7 @@ std::byte* copy_axes(const Array& array, size_t axis, const std::byte* from, std
   return to;
 }
 
-/// What the object says when asked for its memory.
+/// The exception message of the object's __dlpack__.
 std::string refusal_of(nb::handle object) {
   try {
     const nb::object capsule = object.attr("__dlpack__")();
@@ -87,7 +87,7 @@ std::string refusal_of(nb::handle object) {
   throw Error(Code::kInvalidArgument, subject + ": " + what);
 }
 
-/// Throws if the tensor of a capsule is none that can be read; nanobind believes what it says.
+/// Throws if the tensor of a capsule is invalid; nanobind does not validate it.
 void check_capsule(nb::handle capsule, nb::handle object, const std::string& subject) {
   if (!PyCapsule_CheckExact(capsule.ptr())) return;
   std::string fault;
@@ -113,7 +113,8 @@ bool is_host(int32_t device_type) {
          std::end(kHostDevices);
 }
 
-/// Nothing: the object does not say; it hands out host memory, or tells when it is asked for it.
+/// The device of an object. std::nullopt if it has no __dlpack_device__; it then exports host
+/// memory, or refuses later.
 std::optional<DlpackDevice> device_of(nb::handle object, const std::string& subject) {
   if (!nb::hasattr(object, "__dlpack_device__")) return {};
   try {
@@ -149,7 +150,7 @@ std::vector<int64_t> shape_of(const A& array) {
   return shape;
 }
 
-/// The object's memory, with its work on it before that of `stream`.
+/// The object's memory. Work that the object has queued on it precedes later work of `stream`.
 template <class A>
 ForeignMemory hand_over(nb::handle object, const std::string& subject, uintptr_t stream) {
   A array;
@@ -159,7 +160,7 @@ ForeignMemory hand_over(nb::handle object, const std::string& subject, uintptr_t
     try {
       capsule = give(nb::arg("stream") = stream, nb::arg("max_version") = nb::make_tuple(1, 0));
     } catch (const nb::python_error& error) {
-      // From before there were versions.
+      // An object from before versioned DLPack, without max_version.
       if (!error.matches(PyExc_TypeError)) throw;
       capsule = give(nb::arg("stream") = stream);
     }
@@ -202,7 +203,7 @@ Tensor adopted(nb::handle object, const std::string& subject, const Session& ses
   }
 }
 
-/// Multiples of it are addresses that the host's kernels take.
+/// Alignment that kernels in host memory require.
 size_t host_alignment(DType dtype) { return std::min<size_t>(bits_of(dtype) / 8, alignof(double)); }
 
 bool is_aligned(const void* data, DType dtype) {
@@ -218,14 +219,14 @@ Tensor view_of(A array, DType dtype, nb::handle source) {
                         std::make_shared<Hold<A>>(std::move(array), source));
 }
 
-/// What the object's __dlpack__ gives; null: it has none, or does not hand out its memory so. Asked
-/// for here and not by nanobind, which marks only a capsule that it is given as used: an object
-/// that gives one twice would have its memory freed twice.
+/// The capsule of the object's __dlpack__; null if it has none or refuses. Called here and not by
+/// nanobind, which does not mark capsules that it requests itself as used: an object that returns
+/// one capsule twice would have its memory freed twice.
 nb::object capsule_of(nb::handle object, bool is_writable) {
   if (!nb::hasattr(object, "__dlpack__")) return {};
   const nb::object give = object.attr("__dlpack__");
   for (const bool is_versioned :
-       {is_writable, !is_writable}) {  // what is read-only says so in either
+       {is_writable, !is_writable}) {  // versioned capsules state whether memory is read-only
     try {
       return is_versioned ? give(nb::arg("max_version") = nb::make_tuple(1, 0)) : give();
     } catch (const nb::python_error& error) {

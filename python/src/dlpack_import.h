@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of other libraries, through DLPack: the memory is shared, whatever its element type. All
-// calls need the interpreter's lock.
+// Imports tensors of other libraries through DLPack, sharing their memory. All calls require the
+// GIL.
 #pragma once
 
 #include <gantry/session.h>
@@ -10,16 +10,17 @@
 
 namespace gantry::python {
 
-/// A tensor over the memory of an object that has __dlpack__, which the tensor keeps alive: host
-/// memory, or that of a device of the session's, whose stream is handed to the object to wait for
-/// its work; a copy if it is misaligned, or in host memory and strided. `subject` opens the
-/// messages. INVALID_ARGUMENT: the memory is another device's, or strided on a device, ONNX has no
-/// such element type, or the object hands nothing out.
-/// `session`: null takes host memory only.
+/// A tensor over the memory of an object with __dlpack__, which the tensor keeps alive. The memory
+/// is host memory, or with a session that of one of its devices; `session` may be null. The object
+/// receives the device's stream, so that later work on the stream follows its own. Memory that is
+/// misaligned, or strided in host memory, is copied. `subject` begins error messages. Throws
+/// INVALID_ARGUMENT if the memory belongs to another device or is strided on a device, if ONNX
+/// lacks the element type, or if the object refuses.
 Tensor tensor_from_dlpack(nanobind::handle object, const std::string& subject,
                           const Session* session);
 
-/// Likewise, to be written to: INVALID_ARGUMENT too where that needs a copy, or it is read-only.
+/// The same for memory to be written. Also throws INVALID_ARGUMENT if a copy would be needed or the
+/// memory is read-only.
 Tensor target_from_dlpack(nanobind::handle object, const std::string& subject,
                           const Session& session);
 

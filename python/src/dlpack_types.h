@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types as DLPack and ONNX name them. Any thread.
+// Maps element types between DLPack and ONNX. Any thread.
 #pragma once
 
 #include <gantry/dtype.h>
@@ -9,10 +9,10 @@
 
 namespace gantry::python {
 
-/// kUndefined: ONNX has no such type.
+/// The ONNX type; kUndefined if there is none.
 DType dtype_of(nanobind::dlpack::dtype type);
 
-/// Nothing: DLPack has no such type, as for packed elements.
+/// The DLPack type; std::nullopt if there is none, as for packed types.
 std::optional<nanobind::dlpack::dtype> dlpack_dtype(DType dtype);
 
 }  // namespace gantry::python

@@ -48,8 +48,9 @@ constexpr DtypeRow kRows[] = {
     {DType::kUint2, true, "uint2"},
 };
 
-/// Both directions, kept: the interpreter may be gone before the process's last destructors run.
-/// Types of ml_dtypes are added when one is first met, as importing it takes some 10 ms.
+/// Maps in both directions, never destroyed, since the interpreter may end before static
+/// destructors run. Types of ml_dtypes are added when first needed, as importing it takes some 10
+/// ms.
 class Tables {
  public:
   Tables() {
@@ -59,11 +60,12 @@ class Tables {
     }
   }
 
-  /// Null: ONNX has no such type.
+  /// Number of a numpy.dtype's element type; null if ONNX has none.
   PyObject* number_of(nb::handle numpy_dtype) { return find(from_numpy_, numpy_dtype); }
-  /// Null: it is text, or none of the types that have been met.
+  /// The same without importing ml_dtypes; null also for text and for types that are not in the map
+  /// yet.
   PyObject* known_number_of(nb::handle numpy_dtype) { return look_up(from_numpy_, numpy_dtype); }
-  /// Null: NumPy has no such type.
+  /// The numpy.dtype of an element type's number; null if there is none.
   PyObject* dtype_of(nb::handle number) { return find(to_numpy_, number); }
 
  private:
@@ -79,7 +81,7 @@ class Tables {
     try {
       module = nb::module_::import_("ml_dtypes");
     } catch (const nb::python_error&) {
-      return;  // optional: numpy_dtype_of says what is missing
+      return;  // optional: numpy_dtype_of() reports that it is missing
     }
     const nb::object make_dtype = nb::module_::import_("numpy").attr("dtype");
     for (const DtypeRow& row : kRows) {
@@ -137,7 +139,7 @@ DType given_dtype(nb::handle dtype) {
   DType found = DType::kUndefined;
   try {
     found = dtype_of_numpy(nb::module_::import_("numpy").attr("dtype")(dtype));
-  } catch (const nb::python_error&) {  // told below
+  } catch (const nb::python_error&) {  // reported below
   }
   if (found == DType::kUndefined) {
     throw Error(Code::kInvalidArgument,

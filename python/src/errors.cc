@@ -45,7 +45,7 @@ void translate(const std::exception_ptr& exception, void* /*payload*/) {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
     const nb::object type = nb::module_::import_("gantry.errors").attr(class_of(error.code()));
-    // Messages quote what was found in files, which need not be UTF-8.
+    // Messages quote the contents of files, which may be invalid UTF-8.
     const nb::object text = nb::steal(PyUnicode_DecodeUTF8(
         error.what(), static_cast<Py_ssize_t>(error.message().size()), "backslashreplace"));
     PyErr_SetObject(type.ptr(), text.ptr());

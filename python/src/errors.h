@@ -7,14 +7,14 @@
 
 namespace gantry::python {
 
-/// Lets every gantry::Error that leaves the module arrive as the class of its code. Called once,
-/// when the module is imported.
+/// Registers the translation of gantry::Error to the exception class of its code. Called once, when
+/// the module is imported.
 void register_errors();
 
 /// Name of an object's class: "list".
 std::string class_name(nanobind::handle object);
 
-/// The object as messages call it: "a list", "an int", "None".
+/// The object as error messages name it: "a list", "an int", "None".
 std::string described(nanobind::handle object);
 
 }  // namespace gantry::python

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph that a claim asks about, as dicts, lists and numpy arrays: what the Python side writes
-// an onnx.ModelProto from. Needs the interpreter's lock.
+// Describes the graph of a claim by dicts, lists and numpy arrays, from which the Python side
+// creates an onnx.ModelProto. Requires the GIL.
 #pragma once
 
 #include <gantry/provider.h>
@@ -10,7 +10,7 @@
 
 namespace gantry::python {
 
-/// Constants of more bytes than this are described by their type alone.
+/// Larger constants are described by their type only.
 inline constexpr uint64_t kMostDescribedBytes = 1024;
 
 /// {"name", "inputs": [value or None], "outputs": [value or None], "captures": [...],
@@ -20,7 +20,7 @@ inline constexpr uint64_t kMostDescribedBytes = 1024;
 /// not known, extents ints, names (str) or None; graphs of attributes are described likewise.
 nanobind::dict describe_graph(const gantry_host* host, const gantry_graph& graph);
 
-/// A numpy array of a host tensor's elements, which are copied. None: a constant that is no tensor.
+/// A numpy array with a copy of a host tensor's elements; None if the constant is not a tensor.
 nanobind::object copied_array(const gantry_host* host, const gantry_value* value);
 
 }  // namespace gantry::python

@@ -7,7 +7,7 @@
 namespace gantry::python {
 namespace {
 
-/// Calls take(). If the interpreter ends the thread for it, does not return.
+/// Calls take(). Does not return if the interpreter ends the thread in it.
 template <class F>
 void or_stay(F take) noexcept {
   try {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter's lock, given up and taken, also by threads that the end of the program leaves
-// behind: an interpreter that ends ends whoever still asks for its lock (daemon threads, up to
-// Python 3.13) by unwinding his stack, which the destructors of C++ do not let pass, so that the
-// whole process would abort. Here such a thread stays where it is until the process has ended.
+// Releases and acquires the GIL, also on daemon threads at exit. Up to Python 3.13 a finalizing
+// interpreter ends a thread that requests the GIL by unwinding its stack. C++ destructors would
+// turn that into an abort of the process, so such a thread blocks here until the process ends.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace gantry::python {
 
-/// Gives the lock up while it lives. The thread has it before and after.
+/// Releases the GIL for its lifetime. Requires that the thread holds the GIL; the destructor
+/// acquires it again.
 class Unlocked {
  public:
   Unlocked() noexcept : state_(PyEval_SaveThread()) {}
@@ -21,8 +21,8 @@ class Unlocked {
   PyThreadState* state_;
 };
 
-/// Has the lock while it lives, on any thread, whether that has it already or not. The interpreter
-/// must not have ended (Py_IsInitialized).
+/// Holds the GIL for its lifetime, on any thread, whether or not the thread holds it already.
+/// Requires Py_IsInitialized().
 class Locked {
  public:
   Locked() noexcept;

@@ -8,7 +8,7 @@ namespace {
 
 namespace nb = nanobind;
 
-// Read by a signal handler, so plain statics: initialised before any code runs.
+// Read by a signal handler, so these are statics with constant initialisation.
 std::atomic<std::atomic<bool>*> g_cancel{nullptr};
 struct sigaction g_previous;
 
@@ -50,7 +50,7 @@ InterruptScope::~InterruptScope() {
 }
 
 bool is_main_thread() {
-  // The identity of a thread is kept by the C library for as long as the thread lives.
+  // A thread's identity does not change during its lifetime.
   static const unsigned long main_thread = nb::cast<unsigned long>(
       nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   return PyThread_get_thread_ident() == main_thread;

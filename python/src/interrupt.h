@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C during a run. Python's own handler only notes the signal for the interpreter, which does
-// not get to look while a run computes without the interpreter's lock.
+// Ctrl-C during a run. Python's signal handler only sets a flag, which the interpreter does not
+// check while a run computes without the GIL.
 #pragma once
 
 #include <atomic>
@@ -8,12 +8,11 @@
 
 namespace gantry::python {
 
-/// While it lives, an interrupt sets `cancel` and then does what it did before. Takes effect on the
-/// thread that runs Python's signal handlers, where one lives at a time; elsewhere it does nothing.
-/// Costs three short system calls.
+/// During its lifetime SIGINT sets `cancel`, then calls the previous handler. Has an effect only if
+/// `is_main_thread`, and one scope may exist there at a time. Costs three short system calls.
 class InterruptScope {
  public:
-  /// `cancel` lives longer than the scope.
+  /// `cancel` must outlive the scope.
   InterruptScope(bool is_main_thread, std::atomic<bool>& cancel);
   ~InterruptScope();
   InterruptScope(const InterruptScope&) = delete;
@@ -23,7 +22,7 @@ class InterruptScope {
   bool installed_ = false;
 };
 
-/// True on the thread that runs Python's signal handlers. Needs the interpreter's lock.
+/// True on the thread that runs Python's signal handlers. Requires the GIL.
 bool is_main_thread();
 
 }  // namespace gantry::python

@@ -10,9 +10,9 @@ namespace {
 
 namespace nb = nanobind;
 
-constexpr int kMostDepth = 32;  // deeper is unusual, or has no end
+constexpr int kMostDepth = 32;  // deeper nesting is left to json; it may be cyclic
 
-/// What is usual, appended to a text; each function is false at what is not.
+/// Appends common values to a string; each function returns false for others.
 class Writer {
  public:
   std::string text;
@@ -35,7 +35,7 @@ class Writer {
     return true;
   }
 
-  // As Python shows them, which for infinities is no JSON.
+  // As repr() writes numbers, which is not JSON for infinities and NaN.
   bool write_number(nb::handle value) {
     const auto shown = nb::cast<std::string>(nb::repr(value));
     text += shown;
@@ -45,7 +45,7 @@ class Writer {
   bool write_string(nb::handle value) {
     Py_ssize_t size = 0;
     const char* bytes = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
-    if (!bytes) {  // half of a pair
+    if (!bytes) {  // an unpaired surrogate
       PyErr_Clear();
       return false;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A configuration that is given as a dict, as JSON text.
+// Converts a configuration dict to JSON text.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,9 +7,9 @@
 
 namespace gantry::python {
 
-/// Ordinary values are written here, since the first import of Python's module json takes as long
-/// as a tenth of a small model's loading; all others by that module. INVALID_ARGUMENT: it cannot
-/// write them either. Requires the GIL.
+/// Common types are written here, since importing Python's module json takes a tenth of the time of
+/// loading a small model. Other values are written by that module. Throws INVALID_ARGUMENT if it
+/// cannot write them either. Requires the GIL.
 std::string json_text(nanobind::handle config);
 
 }  // namespace gantry::python

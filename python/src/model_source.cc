@@ -40,8 +40,8 @@ GivenConfig read_config(const std::string& file) {
   return {{std::istreambuf_iterator<char>(stream), {}}, file};
 }
 
-/// Whether the document says about providers what a session's may not: anything but their options.
-/// Text that cannot be read is for the core to complain about.
+/// True if the document has members that a session's configuration may not have: about providers,
+/// anything but their options. The core reports text that cannot be parsed.
 bool concerns_runtime(const std::string& json) {
   if (json.find("\"providers\"") == std::string::npos) return false;
   nb::object document;
@@ -80,7 +80,7 @@ GivenConfig given_config(nb::handle config) {
   const bool is_text = PyUnicode_Check(config.ptr());
   if (is_text) {
     auto text = nb::cast<std::string>(config);
-    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // as files of some editors begin
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // written by some editors
     if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
     const size_t start = text.find_first_not_of(" \t\r\n");
     if (start != std::string::npos && text[start] == '{') return {text, "config"};
@@ -94,7 +94,7 @@ GivenConfig given_config(nb::handle config) {
 SessionSetup session_setup(const std::optional<std::string>& device, nb::handle config) {
   SessionSetup setup;
   if (device) {
-    // An empty text means "not given" to the core, and is a mistake here.
+    // An empty string means no device to the core, but is an error here: Device::parse() throws.
     if (device->empty()) Device::parse(*device);
     setup.options.device = *device;
   }

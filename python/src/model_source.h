@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Session and check take from Python: a model in one of its forms, the options, and the
-// runtime that these choose.
+// Arguments of Session and check: a model in one of its forms, the options, and the runtime that
+// they select.
 #pragma once
 
 #include <gantry/session.h>
@@ -14,42 +14,43 @@
 
 namespace gantry::python {
 
-/// A model as the user gave it, and what keeps its bytes.
+/// A model argument, and the object that owns its bytes.
 struct GivenModel {
   nanobind::object bytes;  // empty for a path
   ModelSource source;
 };
 
-/// A path (str, os.PathLike), the bytes of a serialized model (anything with the buffer protocol),
-/// or an onnx.ModelProto, which is serialized. INVALID_ARGUMENT: something else. Needs the
-/// interpreter's lock.
+/// `model`: a path (str, os.PathLike), a serialized model (anything with the buffer protocol), or
+/// an onnx.ModelProto, which is serialized. Throws INVALID_ARGUMENT for another type. Requires the
+/// GIL.
 GivenModel given_model(nanobind::handle model);
 
-/// A configuration document as the user gave it.
+/// A configuration argument.
 struct GivenConfig {
   std::string json;  ///< empty: None
   std::string file;  ///< as in RuntimeOptions::config_file
 };
 
-/// None, a dict, JSON text (a str that starts with a brace) or the path of a JSON file (str,
-/// os.PathLike). INVALID_ARGUMENT: something else, or a dict that JSON cannot express. NOT_FOUND:
-/// no such file. Needs the interpreter's lock.
+/// `config`: None, a dict, JSON text (a str that starts with a brace) or the path of a JSON file
+/// (str, os.PathLike). Throws INVALID_ARGUMENT for another type or a dict that JSON cannot express,
+/// NOT_FOUND if there is no such file. Requires the GIL.
 GivenConfig given_config(nanobind::handle config);
 
-/// What a session, or an answer about one, is made with.
+/// The options of a session or a check.
 struct SessionSetup {
   SessionOptions options;
-  /// A configuration with members for the runtime: that of a runtime of the session's own, and then
-  /// `options` has none. Empty: the process's runtime serves.
+  /// Set if the configuration has members for the runtime: the session then has its own runtime
+  /// with this configuration, and `options` has none. Empty: the session uses the process's
+  /// runtime.
   std::optional<GivenConfig> runtime;
 };
 
-/// INVALID_ARGUMENT: `device` is an empty text. Otherwise errors as given_config. Needs the
-/// interpreter's lock.
+/// Throws INVALID_ARGUMENT if `device` is an empty string; otherwise as given_config(). Requires
+/// the GIL.
 SessionSetup session_setup(const std::optional<std::string>& device, nanobind::handle config);
 
-/// The runtime of a setup: the process's, or one that lives as long as this. Called without the
-/// interpreter's lock. Errors as Runtime.
+/// The runtime of a setup: the process's, or one owned by this object. The constructor must be
+/// called without the GIL. Errors as Runtime.
 class ChosenRuntime {
  public:
   explicit ChosenRuntime(const SessionSetup& setup) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module gantry._core: the public C++ API as Python's users type it (docs/python.md).
+// The module gantry._core: binds the public C++ API (docs/python.md).
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -22,8 +22,7 @@ std::string repr(nb::handle object, const std::vector<const char*>& attributes) 
 
 namespace {
 
-// Daemon threads, which the end of the program leaves behind, keep what they have: nanobind would
-// call it leaks.
+// Daemon threads that are left at exit keep their objects; nanobind would report leaks.
 void expect_threads_left_behind() {
   const nb::object threading = nb::module_::import_("sys").attr("modules").attr("get")("threading");
   if (threading.is_none()) return;

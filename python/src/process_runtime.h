@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime of Python's process, which sessions share unless their configuration asks for one of
+// The runtime of the process, which sessions share unless their configuration needs a runtime of
 // its own.
 #pragma once
 
@@ -7,9 +7,8 @@
 
 namespace gantry::python {
 
-/// One for the process, made when first needed and never destroyed: providers may still run threads
-/// when the process ends. Called without the interpreter's lock, which a thread that waits for
-/// another to make it must not hold.
+/// Created by the first call and never destroyed, since providers may still run threads at process
+/// exit. Must be called without the GIL: a thread may wait here for another that creates it.
 Runtime& runtime();
 
 }  // namespace gantry::python

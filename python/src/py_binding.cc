@@ -13,7 +13,7 @@ namespace gantry::python {
 
 namespace nb = nanobind;
 
-// The one call that goes on. INVALID_ARGUMENT: another thread's does.
+// Marks a call in progress. Throws INVALID_ARGUMENT if another thread's call is.
 class PyBinding::Turn {
  public:
   explicit Turn(std::atomic<bool>& is_busy) : is_busy_(is_busy) {
@@ -40,7 +40,7 @@ void PyBinding::input(const std::string& name, nb::handle value) {
   const std::vector<ValueInfo>& infos = session_.session().inputs();
   const auto info = std::find_if(infos.begin(), infos.end(),
                                  [&](const ValueInfo& one) { return one.name == name; });
-  // The core says which names there are.
+  // The core reports an unknown name.
   binding_.input(name, info == infos.end() ? Value() : to_value(value, *info, session_.session()));
 }
 

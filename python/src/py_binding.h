@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry.Binding: the inputs and outputs of many runs of one session. One thread at a time: a call
-// while another thread's goes on is an error, not a race. All calls need the interpreter's lock,
-// which is released while the core works.
+// gantry.Binding: inputs and outputs bound for many runs of one session. Used by one thread at a
+// time; a concurrent call throws INVALID_ARGUMENT. All calls require the GIL, which is released
+// while the core works.
 #pragma once
 
 #include <gantry/session.h>
@@ -18,17 +18,19 @@ namespace gantry::python {
 
 class PyBinding {
  public:
-  /// `session`: a Session, kept while this lives.
+  /// `session`: a Session, kept alive by this object.
   explicit PyBinding(nanobind::object session);
 
   /// As Binding::input, with values as PySession::run takes them.
   void input(const std::string& name, nanobind::handle value);
-  /// As Binding::output, into a gantry.Tensor, a numpy array or what has __dlpack__.
+  /// As Binding::output, into a gantry.Tensor, a numpy array or an object with __dlpack__.
   void output(const std::string& name, nanobind::object target);
+  /// As Binding::output_on.
   void output_on(const std::string& name, const std::string& device);
   /// Errors as PySession::run.
   void run(std::optional<double> timeout, CancelToken* token);
-  /// What was bound as it was given, else as PySession::run returns it. Errors as Binding::result.
+  /// The object that was bound to the output, otherwise a value as PySession::run() returns it.
+  /// Errors as Binding::result.
   [[nodiscard]] nanobind::object result(const std::string& name);
 
  private:
@@ -37,7 +39,7 @@ class PyBinding {
   nanobind::object owner_;
   PySession& session_;
   Binding binding_;
-  std::map<std::string, nanobind::object> targets_;  // as they were given, by output
+  std::map<std::string, nanobind::object> targets_;  // bound objects by output name
   std::atomic<bool> is_busy_{false};
 };
 

@@ -26,7 +26,7 @@ uint64_t nanoseconds(double seconds) {
   return static_cast<uint64_t>(1e9 * std::min(seconds, kLongest));
 }
 
-/// Index of the name; the size if there is none.
+/// Index of the name; infos.size() if there is none.
 size_t find(const std::vector<ValueInfo>& infos, const std::string& name) {
   return static_cast<size_t>(
       std::find_if(infos.begin(), infos.end(),
@@ -41,7 +41,8 @@ std::vector<int64_t> extents_of(nb::handle shape) {
               "shape: expected a sequence of numbers, found " + described(shape));
 }
 
-/// The dict, or one with what another mapping has: tokenizers, for one, give a UserDict.
+/// `inputs` itself if it is a dict, or a dict of another mapping's items; tokenizers return a
+/// UserDict.
 nb::dict dict_given(nb::handle inputs) {
   if (PyDict_Check(inputs.ptr())) return nb::borrow<nb::dict>(inputs);
   if (!nb::isinstance(inputs, nb::module_::import_("collections.abc").attr("Mapping"))) {
@@ -78,8 +79,8 @@ void run_interruptibly(RunOptions& options, CancelToken* token, const std::funct
     const InterruptScope scope(is_main, used.flag());
     run();
   } catch (const Error& error) {
-    // Python's own handler turns the interrupt that ended the run into KeyboardInterrupt, or
-    // whatever the program wants. The token goes back to what the program made of it.
+    // Python's handler turns the interrupt that cancelled the run into KeyboardInterrupt, or what
+    // the program's handler raises. The token is restored to the program's value.
     if (error.code() == Code::kCancelled && PyErr_CheckSignals() != 0) {
       if (!was_cancelled) used.reset();
       throw nb::python_error();
@@ -144,7 +145,7 @@ Tensor PySession::borrow_on(const std::string& device, nb::handle dtype, nb::han
       Py_DECREF(static_cast<PyObject*>(const_cast<void*>(held)));
     });
   }
-  // The device's address as the caller has it.
+  // An address in device memory.
   void* const data = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   return session_->borrow_on(device, given_dtype(dtype), extents_of(shape), data, std::move(kept));
 }
@@ -178,7 +179,7 @@ Inputs PySession::to_inputs(nb::handle inputs) const {
     }
     const auto name = nb::cast<std::string>(key);
     const size_t index = find(session_->inputs(), name);
-    // The run says which names there are.
+    // The run reports an unknown name.
     values.emplace(name, index < session_->inputs().size()
                              ? to_value(object, session_->inputs()[index], *session_)
                              : Value());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry.Session: a core session that takes and returns Python's values, keeps the model's bytes
-// and ends a run on Ctrl-C. All calls need the interpreter's lock, which is released while the core
-// works; several threads may call at once.
+// gantry.Session: a core session that takes and returns Python objects, owns the model's bytes, and
+// cancels a run on Ctrl-C. All calls require the GIL, which is released while the core works.
+// Several threads may call concurrently.
 #pragma once
 
 #include <gantry/session.h>
@@ -18,7 +18,7 @@
 
 namespace gantry::python {
 
-/// Ends the runs that were given it, from any thread; stays set until it is reset.
+/// Cancels the runs that it was passed to, from any thread; stays set until reset().
 class CancelToken {
  public:
   void cancel() { flag_.store(true); }
@@ -30,11 +30,12 @@ class CancelToken {
   std::atomic<bool> flag_{false};
 };
 
-/// What a run goes by, as Python gives it. INVALID_ARGUMENT: no seconds.
+/// Options of a run with a timeout in seconds. Throws INVALID_ARGUMENT if it is not a valid number
+/// of seconds.
 RunOptions run_options(std::optional<double> timeout_s);
 
-/// Calls `run` without the interpreter's lock, with options by which the token, Ctrl-C and the
-/// timeout end it. Ctrl-C: throws what Python's handler of it says.
+/// Calls `run` without the GIL, after setting `options` so that the token (may be null), Ctrl-C and
+/// the timeout cancel it. After Ctrl-C it throws what Python's signal handler raises.
 void run_interruptibly(RunOptions& options, CancelToken* token, const std::function<void()>& run);
 
 class PySession {
@@ -53,20 +54,22 @@ class PySession {
   nanobind::dict run(nanobind::handle inputs, nanobind::handle outputs,
                      std::optional<double> timeout, CancelToken* token);
 
-  /// A numpy array over Session::allocate. `shape`: None or a sequence of extents. Errors as it.
+  /// A numpy array over memory of Session::allocate. `shape`: None or a sequence of extents. Errors
+  /// as Session::allocate.
   [[nodiscard]] nanobind::object empty(const std::string& name, nanobind::handle shape) const;
 
   /// As Session::allocate_on; `shape`: a sequence of extents.
   [[nodiscard]] Tensor allocate_on(const std::string& device, nanobind::handle dtype,
                                    nanobind::handle shape) const;
-  /// As Session::borrow_on; `owner` is kept as long as the tensor; None: the caller keeps it.
+  /// As Session::borrow_on. The tensor keeps `owner` alive; if it is None, the caller must keep the
+  /// memory valid.
   [[nodiscard]] Tensor borrow_on(const std::string& device, nanobind::handle dtype,
                                  nanobind::handle shape, uintptr_t address,
                                  nanobind::object owner) const;
-  /// As tensor_from_dlpack. INVALID_ARGUMENT: the object is in host memory, too.
+  /// As tensor_from_dlpack(), but also throws INVALID_ARGUMENT for host memory.
   [[nodiscard]] Tensor from_dlpack(nanobind::handle object) const;
 
-  /// INVALID_ARGUMENT: made without a profile.
+  /// Throws INVALID_ARGUMENT if the session was created without `profile`.
   [[nodiscard]] std::vector<NodeTime> profile() const;
   void reset_profile();
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What finding and opening providers costs: reading 50 manifests with all checks and opening
-// nothing, and opening one whose library the dynamic linker has mapped before.
+// Times provider discovery and loading: reading and checking 50 manifests without opening a
+// library, and opening a provider whose library is already mapped.
 //
-//   gantry_loading_bench [Google Benchmark's options]
+// gantry_loading_bench [Google Benchmark's options]
 #include <gantry/gantry.h>
 
 #include <benchmark/benchmark.h>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of copies of one provider, each with its manifest, that alone is searched.
+/// A folder with copies of one provider, each with its manifest, as the only search path.
 class Providers {
  public:
   explicit Providers(int count) {
@@ -84,7 +84,7 @@ BENCHMARK(open_and_negotiate)->Unit(benchmark::kMicrosecond);
 void open_in_a_child_first(benchmark::State& state) {
   for (auto _ : state) {
     state.PauseTiming();
-    const Providers providers(1);  // another file each time, so that nothing is remembered
+    const Providers providers(1);  // a new file each time, so that nothing is cached
     gantry::Runtime runtime;
     state.ResumeTiming();
     if (runtime.report(true)[0].state != "ready") state.SkipWithError("it could not be opened");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gantry costs beside the kernels: the time of a run whose nodes do almost nothing, and time
-// and memory of loading.
+// Times gantry's overhead: runs whose kernels do almost nothing; and the time and memory of
+// loading.
 //
-//   tools/bench/make_models.py FOLDER && gantry_overhead_bench FOLDER [Google Benchmark's options]
+// tools/bench/make_models.py FOLDER && gantry_overhead_bench FOLDER [Google Benchmark's options]
 #include <gantry/gantry.h>
 
 #include <benchmark/benchmark.h>
@@ -25,7 +25,7 @@ gantry::Runtime& runtime() {
   return instance;
 }
 
-// One thread: what is measured is the way to a kernel, not how work is shared.
+// One thread: measures the dispatch of kernels, not parallel work.
 gantry::SessionOptions one_thread() {
   gantry::SessionOptions options;
   options.config_json = R"({"session": {"threads": 1}})";
@@ -41,8 +41,8 @@ uint64_t resident_bytes() {
   return 0;
 }
 
-/// Runs of a model whose input and output are 16 floats, both bound. `nodes` of the model, for the
-/// time of each.
+/// Runs a model with bound inputs and outputs of 16 floats. `nodes`: nodes of the model, to report
+/// the time for each.
 void run_bound(benchmark::State& state, const std::string& name, double nodes) {
   gantry::Session session(runtime(), model(name), one_thread());
   gantry::Binding binding(session);
@@ -72,7 +72,7 @@ BENCHMARK(chained_adds);
 void load_resnet50(benchmark::State& state) {
   const uint64_t before = resident_bytes();
   uint64_t growth = 0;
-  // What is not weights is some thousandths of the file.
+  // All but some thousandths of the file are weights.
   const uint64_t weights = std::filesystem::file_size(model("resnet50.onnx"));
   for (auto _ : state) {
     gantry::Session session(runtime(), model("resnet50.onnx"), one_thread());

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the question takes whether and where a model would run: gantry::check by path, which
-// reads the file, infers types and asks the providers, but compiles nothing; and of that the
-// placement alone, of a graph that is in memory.
+// Times gantry::check, which reads a model file, infers types and asks the providers for claims but
+// compiles nothing; and the placement alone, of a graph in memory.
 //
-//   tools/bench/make_models.py FOLDER && gantry_placement_bench FOLDER [Google Benchmark's options]
+// tools/bench/make_models.py FOLDER && gantry_placement_bench FOLDER [Google Benchmark's options]
 #include <gantry/gantry.h>
 
 #include <benchmark/benchmark.h>

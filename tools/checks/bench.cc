@@ -18,14 +18,14 @@ namespace {
 
 constexpr const char* kReference = "cpu";  // the provider that random cases are compared with
 
-// Of these an integer may be the one beside the expected one.
+// Operators whose integer results may differ by 1 from the expected ones.
 const std::set<std::string>& rounding_operators() {
   static const auto* const operators = new std::set<std::string>{
       "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear"};
   return *operators;
 }
 
-// Names of the providers that this configuration finds, but for those.
+// Names of the providers that this configuration finds, without `wanted`.
 std::vector<std::string> others(const nlohmann::json& config, const std::set<std::string>& wanted) {
   Runtime runtime({config.dump(), {}});
   std::set<std::string> names;
@@ -33,12 +33,13 @@ std::vector<std::string> others(const nlohmann::json& config, const std::set<std
     if (wanted.count(row.name) == 0) names.insert(row.name);
   return {names.begin(), names.end()};
 }
-// Nothing is computed in advance: constants go through the kernels, too.
+// No constant folding, so that kernels also compute on constants.
 SessionOptions options_on(const std::string& device) {
   return {.device = device,
           .config_json = R"({"session": {"optimization": "none", "threads": 2}})"};
 }
-// Elements in [0.5, 1.5), or 1: where logarithms, roots and quotients are defined.
+// Maps floating-point elements to [0.5, 1.5), 16-bit ones to [1, 1.5), where logarithms, roots and
+// quotients are defined. Other types are returned unchanged.
 Tensor positive(const Tensor& random) {
   const auto shift = [](auto elements) {
     for (auto& element : elements)
@@ -48,7 +49,7 @@ Tensor positive(const Tensor& random) {
   if (tensor.dtype() == DType::kFloat) shift(tensor.elements<float>());
   if (tensor.dtype() == DType::kDouble) shift(tensor.elements<double>());
   if (tensor.dtype() == DType::kFloat16 || tensor.dtype() == DType::kBfloat16) {
-    // The numbers from 1 to 1.5: an exponent of 0 and the first half of the fractions.
+    // Values from 1 to 1.5: exponent 0 and the lower half of the mantissas.
     const bool is_half = tensor.dtype() == DType::kFloat16;
     const uint16_t one = is_half ? 0x3C00 : 0x3F80;
     const uint16_t fraction = is_half ? 0x01FF : 0x003F;
@@ -63,12 +64,12 @@ void widen(Tolerance& tolerance, const Value& expected, bool is_quantized) {
   const double largest = cli::compare(expected, expected, {}).max_expected;
   if (tolerance.relative == 0 || !std::isfinite(largest)) return;
   tolerance.absolute *= std::max(1.0, largest);
-  // Where a step of 8 bits on the way went to the other side, the sum is off by about as much.
+  // Where an int8 intermediate rounded the other way, the result is off by about one step.
   constexpr double kStepOfRange = 0.02;
   if (is_quantized) tolerance.absolute = std::max(tolerance.absolute, kStepOfRange * largest);
 }
 
-// Skip: a node that is not the provider's; with `needs_all` false, only if none is.
+// Throws Skip unless the provider has every node; with `needs_all` false, unless it has one.
 void expect_claims(const Placement& placement, const std::string& name, bool needs_all) {
   std::string others;
   bool has_any = false;
@@ -86,7 +87,7 @@ void expect_claims(const Placement& placement, const std::string& name, bool nee
 
 Bench::Bench(const Subject& subject) : name_(describe(subject).name) {
   nlohmann::json config = {{"providers", {{"search", {subject.manifest}}, {"probe", "never"}}}};
-  // No other provider of the device may take what this one is to show.
+  // No other provider of the device may run the nodes under test.
   config["providers"]["disable"] = others(config, {name_, kReference});
   const auto options = nlohmann::json::parse(subject.options);
   if (!options.empty()) config["providers"]["options"][name_] = options;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sessions of level 4: on the device under test and, as the reference, on the CPU. One thread.
+// Sessions of the level 4 checks, on the device under test and on the CPU as the reference. One
+// thread.
 #pragma once
 
 #include <gantry/session.h>
@@ -17,18 +18,19 @@ namespace gantry::checks {
 
 class Bench {
  public:
-  /// Opens the subject's provider and no other of its device but `cpu`.
+  /// Opens the provider under test and `cpu`, and no other provider of its device.
   explicit Bench(const Subject& subject);
 
-  /// "TYPE:id". Skip: no device of the provider is ready.
+  /// The device under test, "TYPE:id". Throws Skip if no device of the provider is ready.
   [[nodiscard]] const std::string& device() const;
 
-  /// A session that this provider alone runs. Skip: it does not claim every node.
+  /// A session that runs on this provider only. Throws Skip if the provider does not claim every
+  /// node.
   std::unique_ptr<Session> session(const ModelSource& model);
-  /// A session in which this provider runs what it claims, with all its nodes at once or some, and
-  /// the CPU provider the rest. Skip: it claims none.
+  /// A session in which this provider runs the nodes that it claims and the CPU provider the
+  /// others. Throws Skip if the provider claims none.
   std::unique_ptr<Session> shared_session(const ModelSource& model);
-  /// A session of the CPU provider.
+  /// A session that runs on the CPU provider only.
   std::unique_ptr<Session> reference(const ModelSource& model);
 
  private:
@@ -39,26 +41,27 @@ class Bench {
   std::unique_ptr<Runtime> reference_;
 };
 
-/// The subject's, made when first asked for and kept: opening a provider once is enough for all
-/// cases.
+/// The Bench of a subject, created by the first call and shared by all cases, so that the provider
+/// is opened once.
 Bench& bench_of(const Subject& subject);
 
 /// True if a node of the session has one of these operators.
 bool has_operator(const Session& session, const std::set<std::string>& operators);
 
-/// What a value is the result of. Of many nodes, elements near zero may be what large ones left of
-/// each other: the absolute part of the tolerance grows with the largest element, and with steps of
-/// 8 bits on the way is at least two hundredths of it.
+/// Whether a value is the result of one node or of many. Of many, elements near zero may result
+/// from cancellation: the absolute tolerance then grows with the largest element, and is at least
+/// 2% of it if the model has int8 intermediate tensors.
 enum class Sums { kOfOne, kOfMany };
 
-/// Failure: the values differ by more than their element type's tolerance.
+/// Throws Failure if the values differ by more than the tolerance of their element type.
 void expect_equal(const Session& session, const Value& found, const Value& expected,
                   const std::string& output, const std::string& remedy, Sums sums = Sums::kOfOne);
 
-/// Gives a model elements, random but the same for the same seed: an input that `is_constant` has
-/// them in the model from then on; those of the others are returned, for a run. Where `is_positive`
-/// says so they are in [0.5, 1.5), or 1: where logarithms, roots and quotients are defined. Inputs
-/// that are absent or have elements already stay as they are. Both vectors: one entry an input.
+/// Generates random elements for the inputs of a model, reproducible by `seed`. Elements of an
+/// input with `is_constant` become a constant of the model; those of the others are returned, for a
+/// run. With `is_positive` floating-point elements are in [0.5, 1.5), where logarithms, roots and
+/// quotients are defined; elements of other types are not changed. Inputs that are absent or have
+/// elements already are unchanged. Both vectors have one entry for each input.
 Inputs fill_inputs(std::vector<ModelInput>& inputs, const std::vector<bool>& is_positive,
                    const std::vector<bool>& is_constant, uint64_t seed);
 

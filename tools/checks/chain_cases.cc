@@ -8,9 +8,9 @@
 namespace gantry::checks {
 namespace {
 
-// `inputs`: name T[2,3], where T is f32; +T[2,3] has positive elements, =T[2,3] stands in the
-// model, =+T[2,3] both; name i64{2,-1} a list and name f32{0.5}, u8{128}, i8{0} a number. `nodes`:
-// out = Operator(in, in) attributes, parted by ;. `output`: the type of y.
+// `inputs`: name T[2,3], where T is f32; +T[2,3] has positive elements, =T[2,3] is a constant,
+// =+T[2,3] both; name i64{2,-1} is a list, and name f32{0.5}, u8{128}, i8{0} a scalar. `nodes`: out
+// = Operator(in, in) attributes, separated by ;. `output`: the type of y.
 struct Row {
   const char* name;
   const char* inputs;
@@ -97,7 +97,7 @@ constexpr Row kRows[] = {
      "e = Mul(s, ws); y = Mul(d, e)"},
 };
 
-// f32{0.5}: a number of that type, of rank 0.
+// f32{0.5}: a scalar of that type.
 Tensor number_of(const std::string& word) {
   const std::string type = word.substr(0, word.find('{'));
   const float number = std::stof(word.substr(type.size() + 1));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a check is: a name, the duty that it holds a provider to, and a function that
-// throws what is wrong.
+// A check: a name, the rule that it verifies, and a function that throws a Failure.
 #pragma once
 
 #include <functional>
@@ -11,7 +10,7 @@
 
 namespace gantry::checks {
 
-/// A breach: what was expected and found, and what the vendor has to do.
+/// A violated rule: what was expected and found, and what the vendor has to do.
 class Failure : public std::runtime_error {
  public:
   Failure(const std::string& what, std::string remedy)
@@ -22,7 +21,7 @@ class Failure : public std::runtime_error {
   std::string remedy_;
 };
 
-/// The check does not apply: why.
+/// Thrown if a check does not apply; the message is the reason.
 class Skip : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -36,20 +35,20 @@ inline void expect(bool condition, const std::string& what, const std::string& r
 struct Check {
   int level = 0;     ///< 1 to 5
   std::string name;  ///< "copies.round-trip"; unique
-  std::string duty;  ///< number in docs/ABI.md, as "P7"
+  std::string duty;  ///< number of the rule in docs/ABI.md, as "P7"
   std::function<void()> run;
 };
 
-/// What is tested, and with what.
+/// The provider under test and the options of the test.
 struct Subject {
   std::string manifest;           ///< file
   std::string options = "{}";     ///< JSON object: the provider's options
   std::string device;             ///< "TYPE" or "TYPE:id"; empty: the first that is ready
   std::string cases;              ///< folder of ONNX node cases; empty: none
-  std::string models;             ///< folder of pieces of models; empty: none
-  int level = 5;                  ///< the last level that is run
+  std::string models;             ///< folder of recorded parts of models; empty: none
+  int level = 5;                  ///< the last level to run
   uint64_t seed = 0;              ///< of random elements
-  bool is_isolated = false;       ///< level 4 runs it in a process of its own
+  bool is_isolated = false;       ///< level 4 runs the provider out of process
   std::vector<std::string> only;  ///< patterns of check names; empty: all
 };
 

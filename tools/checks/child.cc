@@ -24,31 +24,31 @@ void tell(int descriptor, const json& line) {
   for (size_t done = 0; done < text.size();) {
     const ssize_t wrote = write(descriptor, text.data() + done, text.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return;  // whoever asked has gone
+    if (wrote <= 0) return;  // the parent has ended
     done += static_cast<size_t>(wrote);
   }
 }
 
-// What a check that threw came to. "lost": the provider's device was lost, so that later checks of
-// this process could only fail.
+// The result of a check that threw. "lost": the device was lost, so that later checks of this
+// process could only fail.
 json failed(const std::string& message, const std::string& remedy, bool is_lost) {
   return {{"status", "failed"}, {"message", message}, {"remedy", remedy}, {"lost", is_lost}};
 }
 
-// What a check came to, as members of its line.
+// The result of a check, as members of its JSON line.
 json outcome_of(const Check& check) {
   try {
     check.run();
     return {{"status", "passed"}, {"message", ""}, {"remedy", ""}};
   } catch (const Failure& failure) {
-    // What a call of the provider returned is in the text, with the name of its code.
+    // An error that the provider returned is in the text, with the name of its code.
     const std::string message = failure.what();
     const bool is_lost = message.find(to_string(Code::kDeviceLost)) != std::string::npos;
     return failed(message, failure.remedy(), is_lost);
   } catch (const Skip& skip) {
     return {{"status", "skipped"}, {"message", skip.what()}, {"remedy", ""}};
   } catch (const std::exception& error) {
-    // Of a session, or thrown through the boundary.
+    // Thrown by a session, or by the provider through the ABI.
     const auto* told = dynamic_cast<const Error*>(&error);
     return failed(error.what(),
                   "see the message; an exception that the provider itself throws has to be "
@@ -65,7 +65,7 @@ json outcome_of(const Check& check) {
 int run_child(const Subject& subject, size_t first, int descriptor) {
   prctl(PR_SET_PDEATHSIG, 9);
   const rlimit none = {0, 0};
-  setrlimit(RLIMIT_CORE, &none);  // a crash is a finding here, its core file is nobody's wish
+  setrlimit(RLIMIT_CORE, &none);  // a crash is a result here; no core file
   const Checks checks = all_checks(subject);
   progress_sink() = [=](const std::string& what) { tell(descriptor, {{"note", what}}); };
   for (size_t number = first; number < checks.size(); ++number) {
@@ -77,7 +77,7 @@ int run_child(const Subject& subject, size_t first, int descriptor) {
     line["end"] = number;
     line["ms"] = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     tell(descriptor, line);
-    if (line.value("lost", false)) return 0;  // the parent goes on in a new process
+    if (line.value("lost", false)) return 0;  // the parent continues in a new process
   }
   tell(descriptor, {{"done", true}});
   return 0;

@@ -7,8 +7,9 @@
 
 namespace gantry::checks {
 
-/// Runs the checks from number `first` on, up to the last or the one that loses the device, and
-/// writes to `descriptor`. The exit status of the process; a provider may end it before.
+/// Runs the checks from index `first` on and writes their results to `descriptor`. Stops after a
+/// check that loses the device. Returns the exit status of the process, which a provider may end
+/// earlier.
 int run_child(const Subject& subject, size_t first, int descriptor);
 
 }  // namespace gantry::checks

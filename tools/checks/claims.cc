@@ -10,7 +10,7 @@ namespace {
 struct Sink {
   const gantry_graph* graph;
   TestAnswer answer;
-  std::string breach;  // the first; nothing may be thrown through the provider
+  std::string breach;  // the first one; exceptions must not pass through the provider
 };
 
 void note(Sink& sink, const std::string& what) {

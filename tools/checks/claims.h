@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a provider answers to the claim question, copied, compared and held to the rules of a row.
-// Any thread.
+// The rows and refusals of a provider's claim call: copied, compared and validated. Any thread.
 #pragma once
 
 #include <gantry/provider.h>
@@ -17,7 +16,7 @@ namespace gantry::checks {
 
 struct TestClaim {
   std::vector<uint32_t> nodes;
-  std::vector<uint32_t> input_flags;  ///< of ports; empty: no wishes
+  std::vector<uint32_t> input_flags;  ///< by port; empty: no port flags
   std::vector<uint32_t> output_flags;
   uint32_t flags = 0;
   double time_ns = -1;
@@ -33,15 +32,15 @@ struct TestAnswer {
   std::vector<std::string> refusals;  ///< by node; empty: none given
   bool operator==(const TestAnswer&) const = default;
 
-  /// The first row of that one node alone; null: none.
+  /// The first row that claims only `node`; null if there is none.
   [[nodiscard]] const TestClaim* row_of(uint32_t node) const;
 };
 
-/// Asks once. Failure: a row or a refusal that names what is not there.
+/// Calls claim once. Throws Failure if a row or a refusal refers to a node that does not exist.
 TestAnswer ask(const OpenProvider& provider, const Subject& subject, uint32_t device,
                const gantry_graph* graph);
 
-/// Failure: a node is neither claimed nor refused, a port or an estimate makes no sense.
+/// Throws Failure if a node is neither claimed nor refused, or a port or an estimate is invalid.
 void expect_sound(const TestAnswer& answer, const gantry_graph* graph);
 
 }  // namespace gantry::checks

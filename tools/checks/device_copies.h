@@ -12,8 +12,8 @@
 
 namespace gantry::checks {
 
-/// Host memory given to copies stands before the object, so that it is still there when a check
-/// fails and the destructor waits for the stream.
+/// Declare host memory used by copies before this object: if a check fails, the destructor waits
+/// for the stream while that memory is still valid.
 class DeviceCopies {
  public:
   DeviceCopies(const OpenDevice& device, uint64_t size_bytes) : device_(device) {
@@ -31,7 +31,7 @@ class DeviceCopies {
 
   [[nodiscard]] void* block(size_t index) const { return blocks_.at(index); }
   [[nodiscard]] gantry_stream* stream() const { return stream_; }
-  /// Puts a copy into the stream.
+  /// Enqueues a copy on the stream.
   void enqueue(const gantry_copy& copy) const {
     expect_ok(device_.api().copy(stream_, &copy), "copy");
   }
@@ -48,7 +48,7 @@ class DeviceCopies {
   std::array<void*, 2> blocks_ = {};
 };
 
-/// `size_bytes` bytes that follow from `seed`.
+/// A pseudo-random pattern of `size_bytes` bytes, determined by `seed`.
 std::vector<char> pattern(uint64_t size_bytes, uint32_t seed);
 
 }  // namespace gantry::checks

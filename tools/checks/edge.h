@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structs of other ABI versions: shorter ones, with inaccessible memory behind them, and longer
-// ones, with bytes behind them that have no meaning. One thread.
+// Structs as of other ABI versions: shorter ones, followed by inaccessible memory, and longer ones,
+// with meaningless bytes at the end. One thread.
 #pragma once
 
 #include <gantry/provider.h>
@@ -12,15 +12,15 @@
 
 namespace gantry::checks {
 
-/// Where a member ends.
+/// Offset of the end of a member.
 #define GANTRY_END_OF(type, member) (offsetof(type, member) + sizeof(type::member))
 
-/// A struct of `size_bytes` bytes whose end is the end of readable memory.
+/// A struct of `size_bytes` bytes that ends where readable memory ends.
 class Edge {
  public:
-  /// Copies the first bytes of `whole`, which begins with its own size, and sets that; bytes beyond
-  /// the whole struct are 0xA5. `size_bytes`: at most 4096, a multiple of 8. Out of memory throws
-  /// std::bad_alloc.
+  /// Copies the first `size_bytes` bytes of `whole` and sets its first member, the struct size.
+  /// Bytes beyond `whole` are 0xA5. Requires a `size_bytes` of at most 4096 that is a multiple of
+  /// 8. Throws std::bad_alloc.
   template <class T>
   Edge(const T& whole, size_t size_bytes) : Edge(&whole, sizeof(whole), size_bytes) {}
   ~Edge();

@@ -36,7 +36,7 @@ bool may_allocate() {
   }
 }
 
-// In front of each block of `allocate`.
+// Precedes each block of `allocate`.
 struct Header {
   void* block;
   uint64_t size_bytes;
@@ -136,7 +136,7 @@ gantry_error* value_create(uint32_t kind, uint32_t dtype, gantry_value** out_val
   return give(std::move(value), out_value);
 }
 
-// The maps that one with values [N, C] stands for.
+// Appends the N maps that a map with values [N, C] represents.
 gantry_error* append_rows(HostValue& sequence, const HostValue& map) {
   const HostValue& values = *map.items[1];
   const uint64_t row_bytes = bytes_of(values.dtype, {values.shape[1]});

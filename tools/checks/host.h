@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host of the checks hands out to providers (host_table.h): errors, memory and values,
-// which it counts and refuses on request. One per process, as the table has no pointer of its own.
-// Any thread, except where a member says otherwise.
+// The objects that the checks' host gives to providers (host_table.h): errors, memory and values.
+// It counts them, and can be told to refuse them. One host per process, as the table has no context
+// pointer. Any thread, except where a member says otherwise.
 #pragma once
 
 #include <gantry/provider.h>
@@ -26,10 +26,10 @@ struct HostValue {
   std::vector<std::shared_ptr<HostValue>> items;
   std::shared_ptr<void> memory;    ///< aligned to 64 bytes
   gantry_tensor tensor = {};       ///< view of it
-  std::shared_ptr<HostValue> own;  ///< keeps a value alive that a provider holds
+  std::shared_ptr<HostValue> own;  ///< keeps the value alive while a provider owns it
 };
 
-/// A tensor of that type and shape, zeroed. Requires extents of at least 0.
+/// A tensor filled with zeros. Requires extents of at least 0.
 std::shared_ptr<HostValue> make_value(uint32_t dtype, const std::vector<int64_t>& shape);
 inline const gantry_value* to_boundary(const HostValue& value) {
   return reinterpret_cast<const gantry_value*>(&value);
@@ -37,10 +37,10 @@ inline const gantry_value* to_boundary(const HostValue& value) {
 
 /// Bytes of elements, packed types rounded up; 0 for strings.
 uint64_t bytes_of(uint32_t dtype, const std::vector<int64_t>& shape);
-/// Memory aligned to 64 bytes, never null; freed with the last share.
+/// Memory aligned to 64 bytes, never null; freed with the last reference.
 std::shared_ptr<void> aligned_memory(uint64_t size_bytes);
 
-/// What providers hold of the host's now.
+/// Objects of the host that providers currently own.
 struct HostCounts {
   int64_t errors = 0;
   int64_t values = 0;
@@ -63,15 +63,15 @@ struct HostRun {
   std::vector<Output> outputs;
   std::vector<void*> device_blocks;  ///< freed by whoever made the run
   std::vector<std::shared_ptr<void>> host_blocks;
-  std::atomic<uint32_t> stop_code{GANTRY_OK};  ///< what should_stop answers
-  void* output_memory = nullptr;               ///< if not null: where outputs on the device lie
-  uint64_t output_bytes = 0;                   ///< of it
+  std::atomic<uint32_t> stop_code{GANTRY_OK};  ///< returned by should_stop
+  void* output_memory = nullptr;               ///< if not null: memory for outputs on the device
+  uint64_t output_bytes = 0;                   ///< size of output_memory
   bool has_own_pages = false;                  ///< host memory is taken from `pages`
   std::vector<std::shared_ptr<PageMemory>> pages;
   bool refuses_outputs = false;  ///< output answers OUT_OF_MEMORY
   bool refuses_scratch = false;
 
-  /// Memory in pages that the run keeps.
+  /// Page-aligned memory that the run owns.
   std::shared_ptr<void> add_pages(uint64_t size_bytes) {
     const auto& added = pages.emplace_back(std::make_shared<PageMemory>(size_bytes));
     return {added, added->data()};
@@ -83,16 +83,16 @@ HostCounts host_counts();
 /// Fills the slots of `table` for errors, memory and values.
 void add_host_services(gantry_host& table);
 
-/// An error that is counted.
+/// Creates a counted error.
 gantry_error* make_error(uint32_t code, const std::string& message);
 
-/// From now on `allocate` and `packed_acquire` succeed `count` times and fail then; negative:
-/// never.
+/// From now on `allocate` and `packed_acquire` succeed `count` times, then fail. Negative: they
+/// never fail.
 void fail_allocations_after(int64_t count);
 
-/// Releases an error and gives its text as "CODE: message"; empty for null.
+/// Releases an error and returns its text as "CODE: message"; empty for null.
 std::string take_error(gantry_error* error);
-/// Likewise its code; GANTRY_OK for null.
+/// Releases an error and returns its code; GANTRY_OK for null.
 uint32_t take_code(gantry_error* error);
 
 inline gantry_str to_str(std::string_view text) { return {text.data(), text.size()}; }

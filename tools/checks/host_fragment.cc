@@ -37,7 +37,7 @@ ModelAttribute attribute_of(const gantry_node& node, const gantry_attribute& fro
   }
 }
 
-// Of a constant of the check's own graphs: a tensor of numbers.
+// Copies a constant of the checks' graphs, a numeric tensor.
 Tensor copy_of(const gantry_value& constant) {
   const gantry_tensor& from = reinterpret_cast<const HostValue&>(constant).tensor;
   Tensor to(static_cast<DType>(from.dtype), {from.shape, from.shape + from.rank});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fragment of a compile call in the checks: one node, for providers that ask for theirs as a
+// The fragment of a compile call in the checks: one node, for providers that request it as an ONNX
 // model.
 #pragma once
 
@@ -16,8 +16,8 @@ inline gantry_fragment* to_boundary(HostFragment& fragment) {
   return reinterpret_cast<gantry_fragment*>(&fragment);
 }
 
-/// Fills fragment_model and fragment_weight. Nodes with constants or with attributes other than
-/// numbers, texts and lists of integers are answered by UNSUPPORTED; no model has weights apart.
+/// Fills slots fragment_model and fragment_weight. Nodes with constants, or with attributes other
+/// than numbers, strings and lists of integers, are UNSUPPORTED. No model has external weights.
 void add_fragment_services(gantry_host& table);
 
 }  // namespace gantry::checks

@@ -8,7 +8,7 @@ namespace {
 
 HostRun& of(gantry_run* run) { return *reinterpret_cast<HostRun*>(run); }
 
-// Memory of the run's device, or of the host.
+// Allocates memory of the run's device, or of the host.
 gantry_error* reserve(HostRun& run, bool is_host, uint64_t size_bytes, void** out_memory) {
   if (is_host || !run.device) {
     run.host_blocks.push_back(run.has_own_pages ? run.add_pages(size_bytes)
@@ -16,7 +16,7 @@ gantry_error* reserve(HostRun& run, bool is_host, uint64_t size_bytes, void** ou
     *out_memory = run.host_blocks.back().get();
     return nullptr;
   }
-  // Elements or not, an address is there.
+  // An empty tensor has an address too.
   if (gantry_error* error =
           run.api->memory_allocate(run.device, std::max<uint64_t>(size_bytes, 1), out_memory))
     return error;
@@ -84,7 +84,7 @@ gantry_error* scratch_of(gantry_run* opaque, bool is_host, uint64_t size_bytes, 
 void parallel_for(gantry_run*, int64_t count, int64_t grain,
                   void (*body)(void* arg, int64_t begin, int64_t end), void* arg) {
   const int64_t step = std::max<int64_t>(grain, 1);
-  // In parts and backwards: nothing may depend on the order.
+  // In parts and backwards, since kernels must not depend on the order.
   for (int64_t part = (count + step - 1) / step; part-- > 0;)
     body(arg, part * step, std::min(count, (part + 1) * step));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run services of the checks' host: what a kernel may ask for while it runs.
+// The run services of the checks' host: the slots that a kernel may call while it runs.
 #pragma once
 
 #include "host.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 1: the manifest is accepted, the library opens, the entry negotiates with every host that
-// it may meet, and nothing is left behind.
+// Level 1: the manifest is accepted, the library opens, the entry negotiates with hosts of every
+// version, and nothing leaks.
 #include <cstring>
 #include <filesystem>
 
@@ -44,7 +44,7 @@ void accepts(const Subject& subject) {
   api.destroy(api.self);
 }
 
-// The entry with an offer that was changed; what came of it, and the minor version accepted.
+// Calls the entry with a changed offer; returns the outcome and the accepted minor version.
 template <class Change>
 std::string enter(const Subject& subject, uint32_t& minor, Change&& change) {
   const Described described = describe(subject);
@@ -114,7 +114,7 @@ void can_be_made_again(const Subject& subject) {
 }
 
 void leaves_nothing(const Subject& subject) {
-  { const OpenProvider first(subject); }  // what is made once in a process
+  { const OpenProvider first(subject); }  // creates what a process creates once
   const size_t threads = thread_count();
   const HostCounts before = host_counts();
   {

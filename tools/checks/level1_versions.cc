@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 1, second part: hosts of other minor versions, whose structs end earlier or later, and
-// hosts that are wrong about sizes. Of those any answer will do but a crash.
+// Level 1, second part: hosts of other minor versions, whose structs are shorter or longer, and
+// hosts with wrong struct sizes, for which any result but a crash is accepted.
 #include <memory>
 #include <vector>
 
@@ -16,7 +16,7 @@
 namespace gantry::checks {
 namespace {
 
-// Sizes as 1.0 has them. They stay when structs grow.
+// Struct sizes of version 1.0. They do not change when structs grow.
 constexpr size_t kHost = GANTRY_END_OF(gantry_host, trace_end);
 constexpr size_t kOffer = GANTRY_END_OF(gantry_offer, options);
 constexpr size_t kAccept = GANTRY_END_OF(gantry_accept, api);
@@ -26,16 +26,16 @@ constexpr size_t kRequest = GANTRY_END_OF(gantry_claim_request, sink);
 constexpr size_t kCompile = GANTRY_END_OF(gantry_compile, fragment);
 constexpr size_t kKernel = GANTRY_END_OF(gantry_kernel, serialize);
 
-constexpr size_t kMore = 64;  // bytes that a later version has
+constexpr size_t kMore = 64;  // additional bytes of a later version
 
-// A host table of that size. Providers may keep it for as long as the process lives.
+// A host table of that size. Never freed, since providers may use it until the process ends.
 const gantry_host* table_of(size_t size_bytes) {
   static auto* const kept = new std::vector<std::unique_ptr<Edge>>;
   kept->push_back(std::make_unique<Edge>(*host_table(), size_bytes));
   return kept->back()->get<gantry_host>();
 }
 
-// The host of another version: every struct that it hands over has another size.
+// A host of another version: every struct that it passes has another size.
 class OtherHost {
  public:
   OtherHost(const Subject& subject, size_t more)
@@ -78,7 +78,7 @@ class OtherHost {
     return more_ ? "with structs of a later version" : "with structs as 1.0 has them";
   }
 
-  // The first that is ready; GANTRY_NONE: none.
+  // The first device that is ready; GANTRY_NONE if there is none.
   uint32_t first_device(bool& has_host_memory) {
     struct Found {
       uint32_t next = 0;
@@ -145,7 +145,7 @@ class OtherHost {
 void speaks_to_older_hosts(const Subject& subject) { OtherHost(subject, 0).live(); }
 void takes_larger_structs(const Subject& subject) { OtherHost(subject, kMore).live(); }
 
-// What came of the entry; the provider is ended if there is one.
+// Calls the entry, and destroys the provider if it returns one.
 void enter(const Described& described, const Edge& offer, const Edge& accept) {
   gantry_error* const error =
       open_entry(described)(offer.get<gantry_offer>(), accept.get<gantry_accept>());
@@ -158,7 +158,7 @@ void survives_truncated_offers(const Subject& subject) {
   const Described described = describe(subject);
   const gantry_offer whole = make_offer(described, subject);
   const gantry_accept empty = {};
-  // Tables that end before slots that every version has, but after those that make errors.
+  // Tables that lack slots of version 1.0, but have those that create errors.
   for (size_t size = GANTRY_END_OF(gantry_host, error_release); size < kHost; size += 8) {
     note_progress("an offer with a host table of " + std::to_string(size) + " bytes");
     gantry_offer offer = whole;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 2, third part: a kernel that is recorded on a stream does nothing until the recording is
-// launched, and then what it does otherwise, each time.
+// Level 2, third part: a captured kernel computes nothing until the capture is launched. Every
+// launch computes the same as a run.
 #include "levels.h"
 #include "open_provider.h"
 #include "test_kernel.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kLaunches = 3;
 
-// The kernel recorded and launched; `known`: what it gives when it is run.
+// Captures a kernel and launches the capture; sets `known` to the result of an ordinary run.
 TestKernel::Captured captured_kernel(const Subject& subject, TestKernel::Result& known) {
   const OpenProvider provider(subject);
   const TestDevice device = provider.device();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 2, first part: what the provider says of its devices, their memory, and copies.
+// Level 2, first part: the devices that the provider reports, their memory, and copies.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -49,7 +49,7 @@ void reports_the_same(const Subject& subject) {
          "report devices in a fixed order; hosts keep the index");
 }
 
-// Whoever names a device wants it tested, not every check of it left out.
+// A named device that is not ready is a failure, not a reason to skip its checks.
 void has_the_named_one(const Subject& subject) {
   const OpenProvider provider(subject);
   try {
@@ -60,7 +60,7 @@ void has_the_named_one(const Subject& subject) {
   }
 }
 
-// The device under test; Skip: it works in host memory, or none is ready.
+// The device under test. Throws Skip if it uses host memory or none is ready.
 TestDevice device_with_memory(const OpenProvider& provider) {
   TestDevice device = provider.device();
   if (device.has_host_memory())
@@ -146,7 +146,7 @@ void copies_rows(const Subject& subject) {
     std::memcpy(&expected[row * kTargetPitch], &sent[row * kSourcePitch], kRow);
   gantry_copy copy =
       plain_copy(GANTRY_COPY_HOST_TO_DEVICE, copies.block(0), received.data(), received.size());
-  copies.enqueue(copy);  // what the rows must leave as it is
+  copies.enqueue(copy);  // the bytes between rows, which must not change
   copy.source = sent.data();
   copy.rows = kRows;
   copy.row_bytes = kRow;

@@ -112,7 +112,7 @@ const gantry_peer_copies* peers_of(const gantry_provider_api& api) {
       api.native_handle(nullptr, nullptr, {kKind.data(), kKind.size()}));
 }
 
-// A second device that is ready and has memory of its own.
+// A second device that is ready and has its own memory.
 TestDevice another_device(const OpenProvider& provider, const TestDevice& first) {
   for (TestDevice& device : provider.devices()) {
     if (device.index != first.index && device.state == GANTRY_DEVICE_READY &&

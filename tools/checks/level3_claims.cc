@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 3, first part: claims of ordinary graphs have an answer for each node, the same one every
-// time, and change nothing.
+// Level 3, first part: a claim of an ordinary graph claims or refuses each node, is deterministic,
+// and does not change the graph.
 #include "claims.h"
 #include "levels.h"
 #include "open_provider.h"
@@ -82,7 +82,7 @@ void changes_nothing(const Subject& subject) {
   const uint32_t device = provider.device().index;
   TestGraph graph = every_operator(GANTRY_FLOAT);
   const gantry_graph* view = graph.view();
-  (void)ask(provider, subject, device, view);  // what is made once
+  (void)ask(provider, subject, device, view);  // creates what a process creates once
   const std::string content = graph.content();
   const HostCounts before = host_counts();
   for (int i = 0; i < 4; ++i) (void)ask(provider, subject, device, view);
@@ -98,14 +98,14 @@ void changes_nothing(const Subject& subject) {
          "keep nothing of a claim that was not granted: it is asked many times");
 }
 
-// True if a node of the row is reached from another over one that is not in it.
+// True if a path between two nodes of the row leads through a node outside it.
 bool closes_a_cycle(const TestClaim& row, const gantry_graph& graph) {
   std::vector<bool> is_in(graph.node_count, false);
   for (const uint32_t node : row.nodes) is_in[node] = true;
-  std::vector<bool> is_behind(graph.node_count, false);  // over a node that is not in it
+  std::vector<bool> is_behind(graph.node_count, false);  // reached through a node outside the row
   for (uint32_t node = 0; node < graph.node_count; ++node) {
     const gantry_node& view = *graph.nodes[node];
-    bool is_after = false;  // a node of the row, directly or over others
+    bool is_after = false;  // after a node of the row, directly or indirectly
     for (uint32_t i = 0; i < view.input_count; ++i) {
       const uint32_t producer =
           view.inputs[i] == GANTRY_NONE ? GANTRY_NONE : graph.values[view.inputs[i]]->producer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 3, second part: graphs that no sound model has. Any answer will do, an error too; a crash
-// or a hang will not.
+// Level 3, second part: graphs that no valid model has. Any result but a crash or a hang is
+// accepted, errors included.
 #include <cstdint>
 
 #include "claims.h"
@@ -58,7 +58,7 @@ void empty_extents(TestGraph& graph, const OnnxOperator& row) {
   add(graph, row, inputs_of(graph, 4, GANTRY_FLOAT, {0, 0, 0, 0}, 4));
 }
 void wrong_constants(TestGraph& graph, const OnnxOperator& row) {
-  // Where sizes, axes or scales are expected: none, of another type, out of all ranges.
+  // Constants for sizes, axes or scales that are empty, of another type or out of range.
   for (const uint32_t dtype : {GANTRY_FLOAT, GANTRY_INT64, GANTRY_STRING, GANTRY_UINT4}) {
     std::vector<uint32_t> inputs = inputs_of(graph, 1, GANTRY_FLOAT, {2, 3, 4, 5}, 4);
     for (uint32_t i = 0; i < 5; ++i) inputs.push_back(graph.add_constant(make_value(dtype, {0})));
@@ -74,7 +74,7 @@ void wrong_constants(TestGraph& graph, const OnnxOperator& row) {
   }
 }
 void wrong_attributes(TestGraph& graph, const OnnxOperator& row) {
-  // Names that operators read, with values of another type than theirs.
+  // Attributes that operators read, with values of another type.
   const std::vector<const char*> names = {"axis",         "axes",        "perm",
                                           "kernel_shape", "strides",     "pads",
                                           "dilations",    "group",       "to",

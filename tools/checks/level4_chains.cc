@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 4: what claims of many nodes compute, and kernels that hand tensors to each other in an
-// order of their own: chains of nodes against the CPU provider.
+// Level 4: claims of several nodes, and kernels that exchange tensors in memory formats of their
+// own: compares chains of nodes with the CPU provider.
 #include <filesystem>
 #include <memory>
 
@@ -23,7 +23,7 @@ void run_chain(const Subject& subject, const ChainCase& chain) {
   const std::unique_ptr<Session> session = with.shared_session(source);
   note_progress("running " + chain.name);
   const std::vector<Value> expected = with.reference(source)->run_values(inputs);
-  // The first run finds the memory that the second one has from the start.
+  // The first run determines the memory plan that the second one uses.
   for (int run = 0; run < 2; ++run) {
     const std::vector<Value> found = session->run_values(inputs);
     for (size_t i = 0; i < found.size(); ++i) {

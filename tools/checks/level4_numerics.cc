@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 4: what the provider computes, in sessions: ONNX's node cases against their recorded
-// outputs, random cases against the CPU provider, within a tolerance for each element type.
+// Level 4: numerical results in sessions. Compares ONNX's node cases with their recorded outputs
+// and random cases with the CPU provider, with a tolerance for each element type.
 #include <gantry/files.h>
 #include <gantry/session.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of these only type and shape are the standard's to say.
+// Operators of which ONNX specifies type and shape only.
 const std::set<std::string>& random_operators() {
   static const auto* const operators = new std::set<std::string>{
       "Bernoulli",        "Dropout",       "Multinomial",      "RandomNormal",
@@ -50,7 +50,7 @@ Inputs read_inputs(const Session& session, const fs::path& folder) {
 // A folder with a model and recorded values.
 struct RecordedCase {
   fs::path folder;
-  bool is_piece = false;  ///< of a model: the CPU provider may run some of its nodes
+  bool is_piece = false;  ///< a part of a model: the CPU provider may run some of its nodes
 };
 
 void run_case(const Subject& subject, const RecordedCase& recorded) {
@@ -104,7 +104,7 @@ void run_random(const Subject& subject, const RandomCase& random) {
   }
 }
 
-// What there is of recorded cases below an option.
+// The recorded cases in the folder of an option.
 struct CaseList {
   std::string name;    ///< "case": a check is case.FOLDER
   std::string folder;  ///< empty: not given

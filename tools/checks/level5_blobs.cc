@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 5: what a kernel leaves for a later start. One that fits is taken, one that does not is as
-// good as none, and the results are the same in either case.
+// Level 5: compile blobs. A blob that fits is used, one that does not fit is ignored, and the
+// results are the same in either case.
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,14 +18,14 @@ constexpr const char* kRemedy =
     "the "
     "device, and what the claim consists of; sdk/blob.h does";
 
-// The device under test with a kernel that leaves a blob, and what it computes.
+// A kernel on the device under test that has a blob, and its results.
 class Maker {
  public:
   explicit Maker(const Subject& subject) : subject_(subject), provider_(subject) {
     device_ = provider_.device();
     if (!device_.has_host_memory())
       opened_ = std::make_shared<OpenDevice>(provider_, device_.index);
-    // The first operator that leaves one, of those that are claimed.
+    // The first claimed operator whose kernel has a blob.
     for (size_t probe = 0; probe < probe_operators().size() && blob_.empty(); ++probe) {
       try {
         const TestKernel kernel = make({{}, false, probe});
@@ -53,7 +53,7 @@ class Maker {
            "see the provider's own message");
     return result.elements;
   }
-  /// Compiles and runs with a blob. Failure: the results are not those of a kernel without one.
+  /// Compiles and runs with a blob. Throws Failure if the results differ from those without one.
   void expect_same(const std::string& blob, const std::string& what) const {
     note_progress("compiling with a blob that is " + what);
     const TestKernel kernel = make({blob, false, probe_});
@@ -105,7 +105,7 @@ void survive_damage(const Subject& subject) {
 
 void survive_others(const Subject& subject) {
   const Maker maker(subject);
-  // Of the same operator with other constants and another name.
+  // The blob of the same operator with other constants and another node name.
   const std::string other = maker.make({{}, true, maker.probe()}).blob();
   maker.expect_same(other, "another node's");
   for (size_t probe = maker.probe() + 1; probe < probe_operators().size(); ++probe) {

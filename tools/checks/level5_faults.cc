@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 5, second part: the host refuses what a kernel asks for, or wants it to stop. The error
-// comes back, nothing is kept, and the next run is good.
+// Level 5, second part: the host refuses memory, or asks a kernel to stop. The error is returned,
+// nothing leaks, and the next run succeeds.
 #include "levels.h"
 #include "open_provider.h"
 #include "test_kernel.h"
@@ -17,7 +17,7 @@ void expect_good(const TestKernel& kernel, const TestKernel::Result& expected) {
          "leave nothing of a failed run in the kernel");
 }
 
-// A run under a fault, between two good ones; what came of it.
+// A run with a fault, between two runs without; returns its result.
 TestKernel::Result run_with(const Subject& subject, const std::function<void(HostRun&)>& fault) {
   const OpenProvider provider(subject);
   const TestKernel kernel(provider, subject, provider.device());
@@ -70,7 +70,7 @@ void runs_are_stopped(const Subject& subject) {
   }
 }
 
-// Host memory ends after some allocations: of the entry, of devices and claims, of compile and run.
+// Host allocations fail after some number, in the entry, devices, claim, compile and run.
 void allocations_are_refused(const Subject& subject) {
   for (const int64_t left : {0, 1, 2, 5, 20}) {
     fail_allocations_after(left);
@@ -79,7 +79,7 @@ void allocations_are_refused(const Subject& subject) {
       const TestKernel kernel(provider, subject, provider.device());
       (void)kernel.run();
     } catch (const Failure&) {
-      // An error is a good answer here; what counts is that the process is there to see it.
+      // An error is accepted here; only a crash is not.
     } catch (...) {
       fail_allocations_after(-1);
       throw;

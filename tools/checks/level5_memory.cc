@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 5: what a run does with memory that it was lent. Inputs are somebody else's and stay as
-// they are; when the run is over nobody touches its memory any more.
+// Level 5: borrowed memory of a run. A run does not change its inputs, and nothing accesses its
+// memory after it has returned.
 #include <string>
 
 #include "levels.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level 5, first part: slots that may be called from any thread are, all at once.
+// Level 5, first part: calls the slots that any thread may call from several threads concurrently.
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kThreads = 8;
 
-// Runs `work(thread)` on all threads at once; throws what the first of them threw.
+// Runs `work(thread)` on all threads concurrently; rethrows the first exception.
 template <class Work>
 void on_all_threads(Work&& work) {
   std::exception_ptr first;

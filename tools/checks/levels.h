@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists of checks, a function for each file level<N>_*.cc. The subject is borrowed by the
-// checks.
+// Appends the checks of each file level<N>_*.cc. The checks refer to the subject, which must
+// outlive them.
 #pragma once
 
 #include <string>
@@ -27,11 +27,11 @@ void add_thread_checks(Checks& checks, const Subject& subject);   ///< level 5: 
 void add_memory_checks(Checks& checks, const Subject& subject);   ///< level 5: memory of runs
 void add_fault_checks(Checks& checks, const Subject& subject);    ///< level 5: injected faults
 
-/// Whether a pattern of Subject::only, with * and ?, means the check of that name.
+/// True if a pattern of Subject::only, with * and ?, matches the check name.
 bool is_named(const std::string& pattern, const std::string& name);
 
-/// All of the levels and names that the subject asks for, in the order in which they run. The same
-/// list every time.
+/// The checks of the levels and names that the subject selects, in the order in which they run.
+/// Deterministic, so that parent and child processes agree.
 Checks all_checks(const Subject& subject);
 
 }  // namespace gantry::checks

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serialized ONNX models of one node or a few, written without the ONNX library: what random cases
-// and chains need and no more. Pure functions.
+// Serializes ONNX models of one or a few nodes without the ONNX library, as far as random cases and
+// chains need it. Pure functions.
 #pragma once
 
 #include <gantry/tensor.h>
@@ -24,7 +24,7 @@ struct ModelInput {
   std::string name;  ///< empty: absent
   DType dtype = DType::kFloat;
   std::vector<int64_t> shape;
-  Tensor constant;  ///< an initializer if it holds something, else a graph input
+  Tensor constant;  ///< an initializer if it has elements, else a graph input
 };
 
 struct OneNodeModel {
@@ -44,7 +44,7 @@ struct ModelNode {
   std::vector<ModelAttribute> attributes;
 };
 
-/// Of nodes of one domain.
+/// A model of several nodes of one domain.
 struct NodesModel {
   std::string domain;
   int64_t opset = 21;
@@ -57,7 +57,7 @@ struct NodesModel {
   std::vector<Output> outputs;
 };
 
-/// A ModelProto.
+/// Serializes a ModelProto.
 std::vector<std::byte> serialize(const OneNodeModel& model);
 std::vector<std::byte> serialize(const NodesModel& model);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host passes to compile for one node by itself.
+// The compile arguments of a single node.
 #pragma once
 
 #include <gantry/provider.h>
@@ -12,8 +12,8 @@
 
 namespace gantry::checks {
 
-/// The arguments of a compile of node 0 of a graph, every slot dense. Keeps what they point to; the
-/// graph and the subject are borrowed. One thread.
+/// The arguments that compile node 0 of a graph with dense formats in every slot. Owns the arrays
+/// that `args` points to; the graph and the subject must outlive it. One thread.
 class NodeCompile {
  public:
   NodeCompile(uint32_t device, const gantry_graph* graph, uint64_t tag, const Subject& subject);

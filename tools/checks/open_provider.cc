@@ -28,7 +28,7 @@ Described describe(const Subject& subject) {
   const nlohmann::json config = {
       {"providers", {{"search", {subject.manifest}}, {"probe", "never"}}}};
   Runtime runtime({config.dump(), {}});
-  // What the configuration names comes first.
+  // Providers that the configuration names come first.
   const std::vector<ProviderReport> rows = runtime.report();
   expect(!rows.empty(), subject.manifest + ": expected a manifest, found none", "name a manifest");
   const ProviderReport& row = rows.front();

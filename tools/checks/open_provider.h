@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The provider under test, opened as gantry would open it, but with the checks' own host. One
-// object at a time, as the boundary has it. One thread, except for the table.
+// The provider under test, opened as gantry opens it, but with the checks' own host. Only one
+// object may exist at a time, as the ABI requires. One thread, except for the function table.
 #pragma once
 
 #include <gantry/provider.h>
@@ -30,25 +30,26 @@ struct TestDevice {
   bool operator==(const TestDevice&) const = default;
 };
 
-/// What gantry's own loader makes of the manifest; nothing of the provider has run.
+/// The manifest as gantry's loader reads it, before the library is opened.
 struct Described {
   std::string name;
   std::string library;   ///< absolute path
   std::string manifest;  ///< text
   std::vector<std::string> types;
 };
-/// Failure: the loader refuses it, with its reason and hint.
+/// Throws Failure if the loader refuses the manifest, with its reason and hint.
 Described describe(const Subject& subject);
 
-/// The entry of the library. Failure: it cannot be opened, or has none.
+/// Opens the library and returns its entry function. Throws Failure if it cannot be opened or has
+/// no entry.
 gantry_provider_entry open_entry(const Described& described);
 
-/// An offer as gantry makes it; borrows from both.
+/// The offer that gantry makes to a provider; refers to both arguments.
 gantry_offer make_offer(const Described& described, const Subject& subject);
 
 class OpenProvider {
  public:
-  /// Failure: the entry refuses, or its answer cannot be used.
+  /// Throws Failure if the entry refuses, or its function table is unusable.
   explicit OpenProvider(const Subject& subject);
   ~OpenProvider();
   OpenProvider(const OpenProvider&) = delete;
@@ -57,9 +58,9 @@ class OpenProvider {
   [[nodiscard]] const gantry_provider_api& api() const { return api_; }
   [[nodiscard]] gantry_provider* self() const { return api_.self; }
   [[nodiscard]] const Described& described() const { return described_; }
-  /// What it reports now. Failure: an error.
+  /// The devices that the provider reports now. Throws Failure on an error.
   [[nodiscard]] std::vector<TestDevice> devices() const;
-  /// The device under test. Skip: none is ready.
+  /// The device under test. Throws Skip if none is ready.
   [[nodiscard]] TestDevice device() const;
 
  private:
@@ -68,7 +69,7 @@ class OpenProvider {
   gantry_provider_api api_ = {};
 };
 
-/// A device opened for use; its memory slots. Requires a device with memory of its own.
+/// An open device. Requires a device with its own memory.
 class OpenDevice {
  public:
   OpenDevice(const OpenProvider& provider, uint32_t index);
@@ -83,7 +84,7 @@ class OpenDevice {
   gantry_device* device_ = nullptr;
 };
 
-/// A copy of bytes that lie together.
+/// A contiguous copy.
 gantry_copy plain_copy(uint32_t kind, void* target, const void* source, uint64_t size_bytes);
 
 /// Throws a Failure if a call of the provider returned an error, which is released.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operator of ONNX 1.23 that is not deprecated, with the version of its newest schema; what
-// the checks of claims go through.
+// Every operator of ONNX 1.23 that is not deprecated, with the version of its newest schema. The
+// claim checks use them all.
 #pragma once
 
 #include <cstdint>

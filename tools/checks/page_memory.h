@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Page-aligned memory that can be made inaccessible, so that a later access ends the process there.
+// Page-aligned memory that can be made inaccessible, so that a later access crashes the process.
 // One thread.
 #pragma once
 
@@ -17,7 +17,7 @@ class PageMemory {
   PageMemory& operator=(const PageMemory&) = delete;
 
   [[nodiscard]] void* data() const { return data_; }
-  /// From now on nobody may read or write it.
+  /// Makes the memory inaccessible.
   void close() const;
 
  private:

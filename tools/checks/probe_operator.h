@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators for checks that need any kernel: of float tensors, with a float result, and so common
-// that a provider claims one of them. Pure functions over a table.
+// Operators for checks that need any kernel: common operators with float inputs and a float result,
+// one of which almost every provider claims. Pure functions over a table.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ struct ProbeOperator {
 /// In the order in which they are tried.
 const std::vector<ProbeOperator>& probe_operators();
 
-/// Elements for its inputs, of both signs and exact in few bits; those of the weights are others if
-/// `has_other_weights`.
+/// Inputs of both signs, with elements that are exact in few bits. `has_other_weights` selects a
+/// second set of weights.
 std::vector<std::shared_ptr<HostValue>> probe_inputs(const ProbeOperator& probe,
                                                      bool has_other_weights = false);
 
-/// A graph of the operator alone, in which the weights among `inputs` are constants.
+/// A graph of this one operator, in which the weights among `inputs` are constants.
 TestGraph probe_graph(const ProbeOperator& probe,
                       const std::vector<std::shared_ptr<HostValue>>& inputs);
 

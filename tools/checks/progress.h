@@ -13,7 +13,7 @@ inline std::function<void(const std::string&)>& progress_sink() {
   return *sink;
 }
 
-/// Says what comes next, as "claim of Conv with no inputs".
+/// Reports the next step, as "claim of Conv with no inputs".
 inline void note_progress(const std::string& what) {
   if (progress_sink()) progress_sink()(what);
 }

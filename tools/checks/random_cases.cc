@@ -9,9 +9,9 @@ namespace gantry::checks {
 namespace {
 
 // `inputs`: T[2,3] an input of the row's type, +T[2,3] with positive elements, =T[2,3] a constant,
-// bool[2] an input of that type, i64{2,-1} a constant of these, - an absent one. `attributes`:
-// axis=1 alpha=0.5 perm=1,0 mode:text; a list of one ends in a comma. `outputs`: types, T the
-// row's.
+// bool[2] an input of that type, i64{2,-1} a constant list, - an absent input. `attributes`: axis=1
+// alpha=0.5 perm=1,0 mode:text; a list of one element ends in a comma. `outputs`: types, where T is
+// the row's type.
 struct Row {
   const char* op_type;
   const char* inputs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of one operator each for comparisons with the CPU provider on random elements. Pure
+// Models of one operator each, for comparison with the CPU provider on random elements. Pure
 // functions over a table.
 #pragma once
 
@@ -17,7 +17,7 @@ struct RandomCase {
   OneNodeModel model;
   /// of each input: elements are in [0.5, 1.5), where the operator is defined
   std::vector<bool> is_positive;
-  std::vector<bool> is_constant;  ///< of each input: its elements stand in the model
+  std::vector<bool> is_constant;  ///< of each input: it is a constant of the model
 };
 
 /// Every row of the table with each of its element types.

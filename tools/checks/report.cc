@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kLevels = 5;
 
-// Text of an attribute or element; what XML cannot hold becomes '?'.
+// Escapes text for XML; characters that XML cannot represent become '?'.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {

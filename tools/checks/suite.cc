@@ -23,7 +23,7 @@ Checks all_checks(const Subject& subject) {
   add_thread_checks(checks, subject);
   add_memory_checks(checks, subject);
   add_fault_checks(checks, subject);
-  // Last, as its sessions keep the provider open.
+  // Last, as its sessions leave the provider open.
   add_case_checks(checks, subject);
   add_random_checks(checks, subject);
   add_chain_checks(checks, subject);

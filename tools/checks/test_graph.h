@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs for claim and compile, built by hand: the structs are valid, their content need not make
-// sense. One thread until `view` is called, then any.
+// Graphs for claim and compile, built by hand. The structs are valid; the graph need not be valid
+// ONNX. Built by one thread; after view() any thread may read.
 #pragma once
 
 #include <gantry/provider.h>
@@ -27,14 +27,15 @@ struct TestAttributes {
 
 class TestGraph {
  public:
-  /// A graph input; `rank` -1: not known, else as many extents (-1: not known) as in `shape`.
+  /// Adds a graph input. `rank` is -1 (unknown) or the size of `shape`, in which -1 is an unknown
+  /// extent.
   uint32_t add_input(uint32_t dtype, const std::vector<int64_t>& shape, int32_t rank);
   uint32_t add_input(uint32_t dtype, const std::vector<int64_t>& shape) {
     return add_input(dtype, shape, static_cast<int32_t>(shape.size()));
   }
   uint32_t add_constant(std::shared_ptr<HostValue> value);
-  /// A node with `output_count` outputs of that type and unknown shape; their values are the last
-  /// ones of the graph. An input may be GANTRY_NONE.
+  /// Adds a node with `output_count` outputs of type `dtype` and unknown shape, which become the
+  /// last values of the graph. An input may be GANTRY_NONE. Returns the node's index.
   uint32_t add_node(const std::string& op_type, const std::string& domain, int32_t since_version,
                     const std::vector<uint32_t>& inputs, uint32_t output_count, uint32_t dtype,
                     const TestAttributes& attributes = {});
@@ -47,7 +48,7 @@ class TestGraph {
 
   /// The view; valid until the graph is changed or destroyed.
   const gantry_graph* view();
-  /// Everything in the view as text, to see whether a call has changed it.
+  /// The whole view as text, to detect that a call changed it.
   [[nodiscard]] std::string content() const;
 
  private:
@@ -74,7 +75,7 @@ class TestGraph {
   std::deque<Value> values_;
   std::deque<Node> nodes_;
   std::vector<uint32_t> inputs_;
-  // The view, in containers that keep addresses.
+  // The view, in containers with stable addresses.
   gantry_graph graph_ = {};
   std::deque<gantry_value_info> value_views_;
   std::vector<const gantry_value_info*> value_pointers_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One operator of a provider, compiled and run by the checks' host: in host memory, or on the
-// device's own with copies and a stream. run() may be called from several threads.
+// A kernel of one operator, compiled and run by the checks' host, in host memory or in device
+// memory with copies and a stream. run() may be called by several threads.
 #pragma once
 
 #include <gantry/provider.h>
@@ -21,16 +21,16 @@ namespace gantry::checks {
 
 class TestKernel {
  public:
-  /// The first probe operator that the provider claims on the device, compiled. A device with
-  /// memory of its own is opened unless it is given. Skip: none is claimed.
+  /// Compiles the first probe operator that the provider claims on the device. A device with its
+  /// own memory is opened, unless `opened` is given. Throws Skip if none is claimed.
   TestKernel(const OpenProvider& provider, const Subject& subject, const TestDevice& device,
              std::shared_ptr<OpenDevice> opened = nullptr)
       : TestKernel(provider, subject, device, std::move(opened), {}) {}
-  /// What varies for checks of blobs.
+  /// Variations for the checks of compile blobs.
   struct Variant {
-    std::string blob = {};  ///< given to compile; empty: none
-    bool is_other = false;  ///< the constants are others, and the node has another name
-    size_t skipped = 0;     ///< probe operators that are not tried
+    std::string blob = {};  ///< passed to compile; empty: none
+    bool is_other = false;  ///< use other constants and another node name
+    size_t skipped = 0;     ///< leading probe operators to skip
   };
   TestKernel(const OpenProvider& provider, const Subject& subject, const TestDevice& device,
              std::shared_ptr<OpenDevice> opened, const Variant& variant);
@@ -40,9 +40,9 @@ class TestKernel {
 
   [[nodiscard]] const std::string& op_type() const { return op_type_; }
 
-  /// Which of the probe operators it is.
+  /// Index of the probe operator.
   [[nodiscard]] size_t probe() const { return probe_; }
-  /// What the kernel hands out for a later start; empty: nothing. Failure: an error.
+  /// The compile blob of the kernel; empty if it has none. Throws Failure on an error.
   [[nodiscard]] std::string blob() const;
 
   struct Result {
@@ -51,28 +51,29 @@ class TestKernel {
     std::vector<float> elements;
     std::vector<int64_t> shape;
   };
-  /// Runs it on elements that are the same in every run; `prepare` may change what the host does.
-  /// Failure: what the host itself needs (memory, copies) fails.
+  /// Runs the kernel, with the same input elements in every run. `prepare` may change the host's
+  /// behaviour. Throws Failure if memory or copies of the host fail.
   [[nodiscard]] Result run(const std::function<void(HostRun&)>& prepare = {}) const;
 
-  /// A run, and what became of its inputs.
+  /// The result of a run, and whether it changed its inputs.
   struct Lent {
     Result result;
     uint64_t changed_bytes = 0;  ///< of all inputs
   };
-  /// As run(); looks at the inputs afterwards, where they lay.
+  /// As run(); compares the inputs with their original elements afterwards.
   [[nodiscard]] Lent run_and_look_at_inputs() const;
-  /// As run(), with inputs, output and scratch memory in pages that are closed a moment long when
-  /// the call has returned: whoever touches them then ends the process. Requires: host memory.
+  /// As run(), with inputs, output and scratch memory in pages that are inaccessible for a moment
+  /// after the call has returned: a later access crashes the process. Requires host memory.
   [[nodiscard]] Result run_and_close_memory() const;
 
-  /// What came of a kernel that was recorded between capture_begin and capture_end.
+  /// The results of a captured kernel.
   struct Captured {
     bool ran_while_recorded = false;
     std::vector<Result> launches;
   };
-  /// Records it and launches the recording `launches` times, its output overwritten before each.
-  /// `known`: what run() gave. Skip: the kernel or its slots are not for captures.
+  /// Captures the kernel and launches the capture `launches` times, overwriting the output before
+  /// each launch. `known` is the result of run(). Throws Skip if the kernel or the provider does
+  /// not support captures.
   [[nodiscard]] Captured run_captured(const Result& known, int launches) const;
 
  private:
@@ -87,8 +88,8 @@ class TestKernel {
   gantry_kernel kernel_ = {};
 };
 
-/// Compiles node 0 of a graph as `claim` has it; an empty blob is none. The error, or null with a
-/// kernel.
+/// Compiles node 0 of a graph by `claim`; an empty `blob` means none. Returns an error, or null and
+/// sets `out_kernel`.
 gantry_error* compile_node(const OpenProvider& provider, const Subject& subject, uint32_t device,
                            const gantry_graph* graph, const TestClaim& claim,
                            gantry_kernel* out_kernel, const std::string& blob = {});

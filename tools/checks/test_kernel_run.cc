@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a test kernel: its inputs brought to the device, its output brought back.
+// One run of a test kernel: copies inputs to the device and the output back.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -11,7 +11,7 @@
 
 namespace gantry::checks {
 
-// What one run needs, given back when it ends however it ends.
+// The resources of one run, released by the destructor.
 class TestKernel::Execution {
  public:
   explicit Execution(const TestKernel& kernel) : kernel_(kernel) {
@@ -96,7 +96,7 @@ class TestKernel::Execution {
     host_.has_own_pages = true;
     Result result = run();
     for (const std::shared_ptr<PageMemory>& pages : host_.pages) pages->close();
-    constexpr std::chrono::milliseconds kMoment{100};  // for threads that are not done yet
+    constexpr std::chrono::milliseconds kMoment{100};  // for threads that still run
     std::this_thread::sleep_for(kMoment);
     return result;
   }
@@ -172,7 +172,7 @@ class TestKernel::Execution {
     tensors_.back().device = 1;
   }
 
-  // The last input, in memory that can be closed.
+  // Moves the input that was added last to memory that can be made inaccessible.
   void lend_pages(const HostValue& value) {
     const std::shared_ptr<void> memory = host_.add_pages(value.tensor.size_bytes);
     std::memcpy(memory.get(), value.tensor.data, value.tensor.size_bytes);
@@ -184,7 +184,7 @@ class TestKernel::Execution {
     values_.back() = to_boundary(lent);
   }
 
-  // Elements of an input where it lay for the run.
+  // Reads the elements of an input back from the memory that the run used.
   std::vector<char> read_input(size_t slot) {
     const gantry_tensor& tensor = tensors_[slot];
     std::vector<char> bytes(tensor.size_bytes);

@@ -10,7 +10,7 @@ struct ToleranceRow {
   double absolute;
 };
 
-// Of floating point some units in the last place, and what sums of a few thousand terms lose.
+// For floating point some ulp, plus the error of sums of a few thousand terms.
 constexpr ToleranceRow kTolerances[] = {
     {DType::kFloat, 1e-3, 1e-5},          {DType::kDouble, 1e-6, 1e-9},
     {DType::kFloat16, 4e-3, 2e-3},        {DType::kBfloat16, 3e-2, 1e-2},
@@ -19,7 +19,7 @@ constexpr ToleranceRow kTolerances[] = {
     {DType::kComplex64, 1e-3, 1e-5},      {DType::kComplex128, 1e-6, 1e-9},
 };
 
-// A value halfway between two steps may fall to either side.
+// A value halfway between two quantization steps may round either way.
 constexpr double kStep = 1;
 
 }  // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far results may be from the expected ones: one row for each element type. The table of
-// docs/write-a-provider.md.
+// Tolerances of results by element type, as in the table of docs/write-a-provider.md.
 #pragma once
 
 #include <gantry/tensor.h>
@@ -16,8 +15,8 @@ struct Tolerance {
   double absolute = 0;
 };
 
-/// Of a tensor's element type; of a sequence, optional or map that of its last item. Integers are
-/// exact, but for those that come from rounding (`is_quantized`).
+/// The tolerance of a tensor's element type; of a sequence, optional or map that of its last item.
+/// Integers must be exact, unless they result from rounding (`is_quantized`).
 Tolerance tolerance_of(const Value& expected, bool is_quantized);
 
 }  // namespace gantry::checks

@@ -25,7 +25,7 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kLines = 3;            // descriptor of the child's lines
+constexpr int kLines = 3;            // descriptor on which the child writes its JSON lines
 constexpr size_t kMostWords = 1000;  // of standard error, from its end
 
 [[noreturn]] void fail(const std::string& what, int reason) {
@@ -94,7 +94,7 @@ class Child {
     posix_spawn_file_actions_adddup2(&actions, lines_.writer(), kLines);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setpgroup(&attributes, 0);  // so that its own children end with it
+    posix_spawnattr_setpgroup(&attributes, 0);  // so that its own children are killed with it
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     const int status = posix_spawn(&process_, options.program.c_str(), &actions, &attributes,
                                    arguments.data(), environ);
@@ -105,7 +105,7 @@ class Child {
     words_.close_writer();
   }
 
-  // The number of the first check that is still to be run; nothing: all is done.
+  // Index of the next check to run; std::nullopt if all are done.
   std::optional<size_t> watch() {
     follow();
     read_lines();
@@ -134,14 +134,14 @@ class Child {
       read_lines();
       words_.drain(said_);
       siginfo_t how = {};
-      // Seen and not reaped, so that its number is surely its own in what follows.
+      // Not reaped yet, so that the process id cannot be reused below.
       if (waitid(P_PID, static_cast<id_t>(process_), &how, WEXITED | WNOHANG | WNOWAIT) == 0 &&
           how.si_pid == process_)
         break;
       is_late_ = Clock::now() >= deadline_;
       if (is_late_) break;
     }
-    kill(-process_, SIGKILL);  // what it may have left behind, too
+    kill(-process_, SIGKILL);  // also kills processes that it left behind
     waitpid(process_, &status_, 0);
     words_.drain(said_);
   }
@@ -162,7 +162,7 @@ class Child {
     }
     result.message =
         "expected the process to survive, found that it " + how + " " + when + last_words(said_);
-    // What happens before the first check and after the last one is no check to name.
+    // Events before the first check and after the last one belong to no check.
     const bool is_check = result.name.rfind("process.", 0) != 0;
     result.remedy = "run the same command" + (is_check ? " with --only " + result.name : "") +
                     " under a debugger that follows children (set follow-fork-mode child)";
@@ -213,10 +213,10 @@ class Child {
   int status_ = 0;
   bool is_late_ = false;
   bool is_done_ = false;
-  bool is_lost_ = false;  // the last check lost the device, and the child left the rest
+  bool is_lost_ = false;  // the last check lost the device, and the child stopped
   Clock::time_point deadline_;
-  std::string text_;  // lines that are not whole yet
-  std::string said_;  // standard error
+  std::string text_;  // an incomplete line
+  std::string said_;  // standard error of the child
   std::string note_;
   std::optional<CheckResult> open_;
   size_t number_ = 0;

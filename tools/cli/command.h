@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of `gantry`. Each lives in a file command_<name>.cc, adds its options to the
-// application and leaves an action that main runs once the whole command line is known to be good.
-// What an action throws is printed as one sentence, status 3.
+// The commands of `gantry`, one in each file command_<name>.cc. add_<name>() adds the command and
+// its options to the application, and sets `chosen` if the command is parsed. main runs the chosen
+// action after the whole command line is validated. An exception of the action is printed as one
+// sentence, with status 3.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -29,11 +29,11 @@ struct BenchOptions : ModelOptions {
   std::string trace_file;  // empty: none
   uint64_t runs = 0;       // to measure; 0: as many as fit into `seconds`
   std::string vary;        // NAME=FROM:TO; empty: one set of inputs
-  int callers = 1;         // threads that run the session at once
+  int callers = 1;         // threads that run the session concurrently
 };
 
-/// Times in nanoseconds. A sample is the mean of `runs_per_sample` runs: runs shorter than the
-/// clock can tell are taken together.
+/// Times in nanoseconds. A sample is the mean of `runs_per_sample` runs: runs too short for the
+/// clock are timed in groups.
 struct Latency {
   std::vector<double> samples;  // sorted; of all callers
   uint64_t runs_per_sample = 1;
@@ -60,18 +60,18 @@ struct Measurement {
   Latency latency;
   uint64_t resident_growth = 0;  // bytes, from before loading to after the last run
   uint64_t peak_growth = 0;
-  uint64_t model_weights = 0;  // bytes, as the model has them
+  uint64_t model_weights = 0;  // bytes in the model file
   MemoryUse memory;
-  MemoryUse early_memory;  // when every set of inputs has had its first runs
+  MemoryUse early_memory;  // after the first runs of every set of inputs
   std::vector<NodeTime> nodes;
 };
 
-/// One run after another, of one set of inputs after another. With a single set inputs and outputs
-/// are bound if all are tensors that can be.
+/// Runs the sets of inputs in turn. With a single set, inputs and outputs are bound if all are
+/// tensors that can be bound.
 class Runner {
  public:
-  /// Runs each set a few times: the first run records what the next plans, which the third may
-  /// capture.
+  /// Runs several sets three times each: the first run records shapes, the second plans memory, the
+  /// third may capture. Runs a single set once.
   Runner(Session& session, std::vector<Inputs> sets) : session_(session), sets_(std::move(sets)) {
     std::vector<Value> outputs;
     for (int round = 0; round < (sets_.size() > 1 ? 3 : 1); ++round) {
@@ -114,8 +114,8 @@ double nanoseconds_since(Clock::time_point start) {
 
 using Runners = std::vector<std::unique_ptr<Runner>>;
 
-// Calls body(i) for each runner, on as many threads at once. What one throws arrives when all are
-// done.
+// Calls body(i) for each runner, each on its own thread. Rethrows an exception after all have
+// finished.
 template <class Body>
 void for_each_caller(const Runners& runners, Body&& body) {
   std::vector<std::future<void>> others;
@@ -125,7 +125,7 @@ void for_each_caller(const Runners& runners, Body&& body) {
   for (std::future<void>& other : others) other.get();
 }
 
-// Runs for that long, at least once; returns the mean time of a run.
+// Runs for `seconds`, at least once; returns the mean time of a run in nanoseconds.
 double warm_up(Runner& runner, double seconds) {
   const Clock::time_point start = Clock::now();
   uint64_t runs = 0;
@@ -136,9 +136,9 @@ double warm_up(Runner& runner, double seconds) {
   return nanoseconds_since(start) / static_cast<double>(runs);
 }
 
-// `runs`: of all callers together; 0: as many as fit into `seconds`.
+// `runs`: total of all callers; 0: as many as fit into `seconds`.
 Latency measure(const Runners& runners, double seconds, uint64_t runs, double expected_ns) {
-  constexpr double kLeastSample = 20'000;  // ns: reading the clock is then far below a percent
+  constexpr double kLeastSample = 20'000;  // ns; reading the clock is far below 1% of it
   Latency latency;
   latency.runs_per_sample =
       runs > 0 ? 1 : std::max<uint64_t>(1, static_cast<uint64_t>(kLeastSample / expected_ns));
@@ -191,7 +191,7 @@ Measurement measure_model(Runtime& runtime, const BenchOptions& options) {
     const double mean = warm_up(*runners[caller], options.warm_up_seconds);
     if (caller == 0) expected_ns = mean;
   });
-  // Before the samples are kept: they are this program's and not the model's.
+  // Before samples are stored, which are not memory of the model.
   result.resident_growth = resident_bytes() - std::min(before, resident_bytes());
   result.peak_growth = peak_resident_bytes() - std::min(before, peak_resident_bytes());
   session.reset_profile();
@@ -202,7 +202,7 @@ Measurement measure_model(Runtime& runtime, const BenchOptions& options) {
   return result;
 }
 
-// Loads and runs the model anew for the trace: the figures are those of runs that nobody watches.
+// Loads and runs the model again for the trace, so that the measured runs are without tracing.
 void take_trace(Runtime& runtime, const BenchOptions& options) {
   constexpr int kRuns = 20;
   BenchOptions traced = options;
@@ -212,7 +212,7 @@ void take_trace(Runtime& runtime, const BenchOptions& options) {
     Runner runner(session, make_input_sets(session.inputs(), options.inputs, options.vary));
     for (int i = 0; i < kRuns; ++i) runner.run();
   }
-  // A session writes when it ends, and has nobody left to whom it could fail.
+  // The session writes the file in its destructor, which cannot report errors.
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(options.trace_file, ignored)) {
     throw Error(Code::kUnavailable, "the trace was not written; the log says why")
@@ -220,14 +220,14 @@ void take_trace(Runtime& runtime, const BenchOptions& options) {
   }
 }
 
-// Threads that a run may use: as asked for, or every core that this process may use.
+// Threads that a run may use: the requested number, or every core available to this process.
 int threads_of(const BenchOptions& options) {
   if (options.threads > 0) return options.threads;
   cpu_set_t set;
   return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-// Of the main graph: what bodies take is in the times of their nodes.
+// Sum over the main graph; the times of its nodes include their subgraphs.
 double total_ns(const std::vector<NodeTime>& nodes) {
   return std::accumulate(nodes.begin(), nodes.end(), 0.0, [](double sum, const NodeTime& node) {
     return node.depth > 0 ? sum : sum + static_cast<double>(node.total_ns);
@@ -318,7 +318,7 @@ void print(const Measurement& result, const BenchOptions& options) {
 
 Status bench(const BenchOptions& options) {
   const auto runtime = make_runtime(options);
-  // Devices are found once for each process; that is no part of loading a model.
+  // Device discovery happens once per process and is not part of loading a model.
   std::ignore = runtime->supports_device(options.device.empty() ? "CPU" : options.device);
   const Measurement result = measure_model(*runtime, options);
   if (!options.trace_file.empty()) take_trace(*runtime, options);

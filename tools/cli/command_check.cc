@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry check: would this model run on this device, and a reason per node. Compiles nothing.
-// Status 1: no.
+// gantry check: reports whether a model can run on a device, with a reason for each node. Compiles
+// nothing. Status 1: it cannot.
 #include <algorithm>
 #include <fmt/core.h>
 

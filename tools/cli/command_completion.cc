@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry completion: a script that lets a shell complete commands and options. Made from the
-// commands themselves, so that it knows all of them.
+// gantry completion: prints a shell script that completes commands and options, generated from the
+// command definitions.
 #include <fmt/core.h>
 
 #include "command.h"
@@ -10,14 +10,14 @@
 namespace gantry::cli {
 namespace {
 
-// A line for each command: "gantry provider new") words="--out --json";;
+// Appends a line for each command: "gantry provider new") words="--out --json";;
 void add_cases(const CLI::App& command, std::string& cases) {
   cases +=
       fmt::format("    \"{}\") words=\"{}\";;\n", words_of(command), join(names_of(command), " "));
   for (const CLI::App* child : command.get_subcommands(nullptr)) add_cases(*child, cases);
 }
 
-// Words that are no command go on with names of files, as do those for which nothing else fits.
+// Falls back to file names for words that are not commands.
 std::string script(const CLI::App& app, bool is_zsh) {
   std::string cases;
   add_cases(app, cases);

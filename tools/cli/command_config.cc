@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry config: is a configuration right, what does it come to and why, and its JSON Schema.
-// Opens no provider. Status 1 of `check`: a document is wrong.
+// gantry config: validates a configuration, shows the effective one with its sources, and prints
+// the JSON Schema. Opens no provider. Status 1 of `check`: a document is invalid.
 #include <gantry/config.h>
 
 #include <algorithm>

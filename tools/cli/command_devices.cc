@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry devices: every device, its provider, state and reason. Status 1: none is ready.
+// gantry devices: lists every device with its provider, state and reason. Status 1: none is ready.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -11,7 +11,7 @@
 namespace gantry::cli {
 namespace {
 
-// Names of the providers that run in processes of their own.
+// Names of the providers that run out of process.
 std::set<std::string> isolated_of(Runtime& runtime) {
   std::set<std::string> names;
   for (const ProviderReport& row : runtime.report()) {

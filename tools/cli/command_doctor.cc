@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry doctor: every provider candidate, how far it came and why no further. Status 1: no
-// provider is ready, or one is broken; a provider that only lacks its hardware or a library of its
-// vendor is not broken.
+// gantry doctor: lists every provider candidate, the stage that its loading reached and the reason
+// if it failed. Status 1: no provider is ready, or one is broken. A provider that only lacks its
+// hardware or a vendor library is not broken.
 #include <algorithm>
 #include <fmt/core.h>
 
@@ -13,7 +13,8 @@ namespace gantry::cli {
 namespace {
 
 bool is_broken(const ProviderReport& row) {
-  // A file that somebody else could replace is UNAVAILABLE too, and no matter of this machine.
+  // Failed file checks (another user could replace the file) are UNAVAILABLE too, but not a matter
+  // of missing hardware.
   return row.state == "rejected" && (row.code != Code::kUnavailable || row.stage == "file checks");
 }
 

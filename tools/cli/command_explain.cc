@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry explain: which node runs where and why, copies between memory spaces, memory, time; as
-// text, JSON or a page. Status 1: a node runs nowhere.
+// gantry explain: reports where each node runs and why, copies between memory spaces, memory and
+// time, as text, JSON or HTML. Status 1: a node has no device.
 #include <gantry/model.h>
 
 #include <algorithm>
@@ -25,13 +25,13 @@ constexpr size_t kMostSlow = 10;
 
 struct ExplainOptions : ModelOptions {
   bool run = false;
-  int measure = 0;         // runs
-  std::string trace_file;  // to read times from; empty: none
+  int measure = 0;         // number of runs to measure
+  std::string trace_file;  // trace to read times from; empty: none
   std::string page;        // file; empty: none
   InputOptions inputs;
 };
 
-// A file that is there as long as this object.
+// A temporary file, deleted by the destructor.
 class TemporaryFile {
  public:
   TemporaryFile() {
@@ -53,14 +53,14 @@ class TemporaryFile {
   std::filesystem::path path_;
 };
 
-// Builds the session and runs it as often as asked for; times come from a trace, as for everyone.
+// Creates the session and runs it as often as requested; times are read from a trace file.
 void observe(Runtime& runtime, const ExplainOptions& options, Explanation& explanation) {
   std::optional<TemporaryFile> trace;
   ExplainOptions traced = options;
   if (options.measure > 0) traced.profile = trace.emplace().path().string();
   {
     SessionOptions session_with = session_options(traced);
-    session_with.profile = options.measure > 0;  // nothing is captured then
+    session_with.profile = options.measure > 0;  // disables captures
     Session session(runtime, options.model, session_with);
     explanation.placement = session.placement();
     const int runs = options.measure > 0 ? options.measure + 1 : options.run ? 1 : 0;
@@ -172,7 +172,7 @@ void print_slowest(const Explanation& explanation) {
   }
 }
 
-// What computes the nodes, most frequent first; under each, what was preferred to it and why that
+// Prints the kernels, most frequent first; under each, the preferred implementations and why they
 // refused.
 void print_implementations(const Placement& placement) {
   struct Chosen {

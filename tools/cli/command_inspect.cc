@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry inspect: what is in a model. Opens no provider.
+// gantry inspect: describes the contents of a model. Opens no provider.
 #include <gantry/model.h>
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be typed behind a command. Pure functions.
+// Names of commands and options, for completion and suggestions. Pure functions.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,10 +8,10 @@
 
 namespace gantry::cli {
 
-/// "gantry config check".
+/// The full command, "gantry config check".
 std::string words_of(const CLI::App& command);
 
-/// The commands in it and its options, "--json".
+/// The subcommands and options ("--json") of a command.
 std::vector<std::string> names_of(const CLI::App& command);
 
 }  // namespace gantry::cli

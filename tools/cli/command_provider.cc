@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry provider: make a provider and look at it before it is shipped.
+// gantry provider: create a provider, and lint and test it.
 #include "command_provider.h"
 
 namespace gantry::cli {

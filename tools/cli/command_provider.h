@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of `gantry provider`, for those who write one: each in a file provider_<name>.cc.
+// The subcommands of `gantry provider`, for authors of providers, one in each file
+// provider_<name>.cc.
 #pragma once
 
 #include "command.h"

@@ -25,7 +25,7 @@ struct RunCommandOptions : ModelOptions {
   std::string out;
 };
 
-/// What a few numbers say of many.
+/// Summary statistics of a tensor.
 struct Statistics {
   size_t finite = 0;
   double min = 0;
@@ -101,8 +101,8 @@ Json output_to_json(const std::string& name, const Value& value) {
   return json;
 }
 
-// A name for a file: letters, digits and a few signs; distinct for each output, and no longer than
-// file systems take it.
+// A file name for an output: letters, digits and a few signs, unique for each output, within the
+// length limit of file systems.
 std::string file_name(const std::string& name, size_t index,
                       const std::vector<ValueInfo>& outputs) {
   const auto safe = [](std::string text) {
@@ -229,7 +229,7 @@ Status run_verify(Session& session, const RunCommandOptions& options) {
 }
 
 Status run_model(const RunCommandOptions& options) {
-  if (!options.out.empty()) make_folder(options.out);  // before the work, if it cannot be made
+  if (!options.out.empty()) make_folder(options.out);  // fails before the run
   const auto runtime = make_runtime(options);
   const Clock::time_point start = Clock::now();
   Session session(*runtime, options.model, session_options(options));

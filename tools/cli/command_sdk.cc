@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry sdk: where the SDK lies that providers are built with.
+// gantry sdk: prints the path of the SDK for building providers.
 #include <gantry/error.h>
 
 #include <initializer_list>

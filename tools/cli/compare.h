@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a model's output is the expected one. Pure functions.
+// Compares outputs of a model with expected ones. Pure functions.
 #pragma once
 
 #include <gantry/tensor.h>
@@ -9,7 +9,8 @@
 
 namespace gantry::cli {
 
-/// |actual - expected| <= absolute + relative * |expected|; the ONNX backend tests' defaults.
+/// |actual - expected| <= absolute + relative * |expected|. The defaults are those of ONNX's
+/// backend tests.
 struct Tolerance {
   double relative = 1e-3;
   double absolute = 1e-7;

@@ -75,7 +75,7 @@ double decode(uint32_t bits, const SmallFloat& format) {
   return negative ? -value : value;
 }
 
-// Element `index` of a type of at most 16 bits.
+// Bit pattern of element `index` of a type of at most 16 bits.
 uint32_t element_bits(const Tensor& tensor, size_t index) {
   const auto* bytes = static_cast<const uint8_t*>(tensor.data());
   const uint32_t bits = bits_of(tensor.dtype());
@@ -106,7 +106,7 @@ std::vector<double> convert(const Tensor& tensor, size_t per_element = 1) {
   return numbers;
 }
 
-// In [0, 1); std::uniform_real_distribution may differ between standard libraries.
+// Uniform in [0, 1). std::uniform_real_distribution may differ between standard libraries.
 double unit(std::mt19937_64& generator) {
   return std::ldexp(static_cast<double>(generator() >> 11), -53);
 }
@@ -124,8 +124,8 @@ void fill(Tensor& tensor, std::mt19937_64& generator, size_t per_element = 1) {
   }
 }
 
-// Bits of a number of the type in [-1, 1): a random sign and mantissa under the largest exponent
-// below one, or integers.
+// Bit pattern of a random element: for a float a uniform value in [-1, 1), truncated to the type;
+// for an integer 0 to 9, or to the largest of the type.
 uint32_t random_bits(DType dtype, std::mt19937_64& generator) {
   const auto random = static_cast<uint32_t>(generator() >> 32);
   if (dtype == DType::kFloat8E8M0) return 120 + random % 8;  // powers of two up to 1

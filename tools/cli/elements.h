@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of any type as numbers, to compare and to summarise, and random ones. Pure functions.
+// Converts elements of any type to numbers, and generates random elements. Pure functions.
 #pragma once
 
 #include <gantry/tensor.h>
@@ -10,13 +10,13 @@
 
 namespace gantry::cli {
 
-/// The elements as numbers, exact up to 53 bits; complex ones as two numbers each.
-/// INVALID_ARGUMENT: strings.
+/// The elements as doubles, exact up to 53 bits; a complex element gives two. Throws
+/// INVALID_ARGUMENT for strings.
 std::vector<double> to_numbers(const Tensor& tensor);
 
-/// A tensor of random elements: floating point in [-1, 1), integers from 0 to 9 (or to their
-/// largest), bools, digits as strings. The same generator state gives the same elements on every
-/// machine.
+/// A tensor of random elements: floating point in [-1, 1), integers from 0 to 9 (or to the largest
+/// of the type), booleans, strings of digits. The same generator state gives the same elements on
+/// every machine.
 Tensor random_tensor(DType dtype, const std::vector<int64_t>& shape, std::mt19937_64& generator);
 
 }  // namespace gantry::cli

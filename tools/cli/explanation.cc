@@ -30,8 +30,8 @@ struct Event {
   [[nodiscard]] bool holds(double time) const { return time >= start && time < start + duration; }
 };
 
-/// Times of nodes, added up over the runs of a trace: not over the first if there are more, nor
-/// over those that launched captures, of whose nodes nobody knows the times.
+/// Sums the times of nodes over the runs of a trace. Skips the first of several runs, and runs that
+/// launched captures, which have no times of single nodes.
 class NodeTimes {
  public:
   explicit NodeTimes(const Json& trace) {
@@ -142,7 +142,7 @@ uint64_t activation_bytes(const Placement& placement) {
     for (const std::string& name : ended) {
       if (last[name] != i || !sizes.contains(name)) continue;
       alive -= sizes[name];
-      sizes.erase(name);  // an input that is listed twice ends once
+      sizes.erase(name);  // an input that is listed twice is freed once
     }
   }
   return most;

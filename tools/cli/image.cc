@@ -15,8 +15,7 @@
 namespace gantry::cli {
 namespace {
 
-constexpr size_t kMaxPixels = size_t{1}
-                              << 28;  // more would be a mistake, or an attempt to exhaust memory
+constexpr size_t kMaxPixels = size_t{1} << 28;  // more is an error, or an attempt to exhaust memory
 
 std::string read_bytes(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -73,7 +72,7 @@ Picture read_jpeg(const std::string& bytes, size_t channels) {
   return picture;
 }
 
-/// For one axis: the two source positions of each target position and the weight of the second.
+/// Taps of one axis: the two source positions of a target position, and the weight of the second.
 struct Sample {
   size_t first;
   size_t second;
@@ -92,7 +91,7 @@ std::vector<Sample> samples(size_t source, size_t target) {
   return result;
 }
 
-/// Where the axes of a picture stand in a model's input.
+/// Positions of the image axes in a model's input.
 struct Layout {
   size_t channel_axis;
   size_t height_axis;

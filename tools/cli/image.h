@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures as inputs of a model: PNG and JPEG, resized to what the model takes.
+// Images as inputs of a model: reads PNG and JPEG and resizes them to the input's shape.
 #pragma once
 
 #include <gantry/session.h>
@@ -11,16 +11,16 @@
 
 namespace gantry::cli {
 
-/// element = (pixel * scale - mean) / deviation, with pixels from 0 to 255. uint8 inputs take the
-/// pixels as they are.
+/// element = (pixel * scale - mean) / deviation, with pixels from 0 to 255. For uint8 inputs pixels
+/// are not changed.
 struct ImageOptions {
   double scale = 1.0 / 255;
-  std::vector<double> mean = {0};       ///< one number, or one for each channel
+  std::vector<double> mean = {0};       ///< one value, or one for each channel
   std::vector<double> deviation = {1};  ///< the same
   std::string order = "rgb";            ///< of the channels: rgb or bgr
 };
 
-/// Pixels of 8 bits, red first, row by row.
+/// Pixels of 8 bits: [height, width, channels], in RGB order.
 struct Picture {
   size_t width = 0;
   size_t height = 0;
@@ -28,18 +28,18 @@ struct Picture {
   std::vector<uint8_t> pixels;
 };
 
-/// Reads a PNG or JPEG file (its contents decide), in grey for one channel, in colour for three.
-/// Transparent parts are white. NOT_FOUND: no such file. INVALID_ARGUMENT: another format, or
-/// damaged.
+/// Reads a PNG or JPEG file, detected by its contents; converts it to grey for one channel, to RGB
+/// for three. Transparent pixels become white. Throws NOT_FOUND if there is no such file,
+/// INVALID_ARGUMENT for another format or damaged data.
 Picture read_picture(const std::filesystem::path& file, size_t channels);
 
-/// Bilinear, pixel centres at half coordinates.
+/// Bilinear interpolation with half-pixel centres.
 Picture resize(const Picture& picture, size_t width, size_t height);
 
-/// The picture as input `info` takes it: [N, C, H, W] or [N, H, W, C] with one or three channels.
-/// Unknown extents in `shape` (negative): N is 1; a height or width is chosen so that the picture
-/// keeps its proportions, or both its size. INVALID_ARGUMENT: the input is no such tensor of
-/// float32 or uint8, or the options do not fit its channels.
+/// The image as a tensor for input `info`: [N, C, H, W] or [N, H, W, C], with one or three
+/// channels. Unknown extents in `shape` (negative): N becomes 1; an unknown height or width keeps
+/// the aspect ratio; if both are unknown, the image keeps its size. Throws INVALID_ARGUMENT if the
+/// input is not such a tensor of float32 or uint8, or if the options do not fit its channels.
 Tensor picture_tensor(const std::filesystem::path& file, const ValueInfo& info,
                       const std::vector<int64_t>& shape, const ImageOptions& options);
 

@@ -41,7 +41,7 @@ const ValueInfo& find_input(const std::vector<ValueInfo>& declared, const std::s
        (described.empty() ? "none" : join(described, ", ")) + did_you_mean(name, names));
 }
 
-/// Extents that the user gave, by symbol or INPUT.AXIS.
+/// Extents from --dim, by symbol or INPUT.AXIS.
 class Dims {
  public:
   Dims(const std::vector<ValueInfo>& declared, const std::vector<std::string>& texts) {
@@ -71,12 +71,12 @@ class Dims {
     }
   }
 
-  /// What users call the axis.
+  /// Name of an axis on the command line.
   static std::string name_of(const ValueInfo& info, size_t axis) {
     const bool is_named = axis < info.symbols.size() && !info.symbols[axis].empty();
     return is_named ? info.symbols[axis] : info.name + "." + std::to_string(axis);
   }
-  /// The shape with what is known filled in; -1 where nothing is.
+  /// The shape with the known extents; -1 for unknown ones.
   [[nodiscard]] std::vector<int64_t> shape_of(const ValueInfo& info) const {
     std::vector<int64_t> shape = info.shape;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
@@ -104,7 +104,7 @@ Tensor random_input(const ValueInfo& info, const Dims& dims, uint64_t seed) {
     fail("input \"" + info.name + "\" is " + describe(info) +
          "; random elements need every extent: give " + join(open, " "));
   }
-  // By name, so that an input keeps its elements when another one is given as a file.
+  // Seeds by name, so that an input's elements do not depend on the other inputs.
   uint64_t hash = 0xCBF29CE484222325;
   for (const char c : info.name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
   std::mt19937_64 generator(seed ^ hash);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs of a model from the command line: files, pictures, random elements.
+// Inputs of a model from the command line: files, images, random elements.
 #pragma once
 
 #include <gantry/session.h>
@@ -25,13 +25,14 @@ struct InputOptions {
 };
 void add_input_options(CLI::App& command, InputOptions& options);
 
-/// A value for each given input, and with `options.random` for each required one that is not given.
-/// INVALID_ARGUMENT: an unknown name, a wrong file or number; a required input is not given, or an
-/// extent that random elements need is not known.
+/// A value for each input that the options give, and with `options.random` for each other required
+/// input. Throws INVALID_ARGUMENT for an unknown name, an invalid file or number, a missing
+/// required input, or an unknown extent of a random input.
 Inputs make_inputs(const std::vector<ValueInfo>& declared, const InputOptions& options);
 
-/// Inputs for each value of a --dim in turn. `vary`: NAME=FROM:TO, both included; empty: one set.
-/// INVALID_ARGUMENT: as make_inputs, or no such range, or one of more than 1000.
+/// One set of inputs for each value of a --dim. `vary`: NAME=FROM:TO, inclusive; empty: one set.
+/// Throws INVALID_ARGUMENT as make_inputs(), and for an invalid range or one of more than 1000
+/// values.
 std::vector<Inputs> make_input_sets(const std::vector<ValueInfo>& declared,
                                     const InputOptions& options, const std::string& vary);
 

@@ -34,7 +34,7 @@ Status report_usage(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = parsed_command(app);
   const std::string help = words_of(command) + " --help";
   const std::vector<std::string> extras = app.remaining(true);
-  // A mistyped command is also a missing one, which is what the library complains of first.
+  // CLI11 reports a mistyped command as a missing one.
   const bool is_unknown = dynamic_cast<const CLI::ExtrasError*>(&error) || has_commands(command);
   if (is_unknown && !extras.empty()) {
     const std::string& first = extras.front();

@@ -18,8 +18,8 @@ bool is_json_text(const std::string& config) {
   return first != std::string::npos && config[first] == '{';
 }
 
-// The document with the values that were set. Empty: `text` is no document, which whoever reads it
-// says better.
+// The document with the values of --set. Empty if `text` is not a JSON object; its reader reports
+// that better.
 std::string with_values(const std::string& text, const std::vector<std::string>& sets) {
   using Json = nlohmann::ordered_json;
   Json document = text.empty() ? Json::object() : Json::parse(text, nullptr, false);

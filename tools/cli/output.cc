@@ -20,7 +20,7 @@ constexpr int kBarWidth = 30;
 constexpr auto kLongWork = std::chrono::milliseconds(500);
 
 constexpr const char* kEllipsis = "\u2026";
-constexpr size_t kLeastColumn = 12;  // a column is not cut below that
+constexpr size_t kLeastColumn = 12;  // columns are not truncated below this
 
 // Calls visit(first byte, bytes, columns on the screen) for each character; colors take no column.
 template <class Visit>
@@ -67,7 +67,7 @@ std::string padded(const std::string& text, size_t width, Table::Align align) {
   return align == Table::Align::kLeft ? text + space : space + text;
 }
 
-// Columns of the terminal; none: standard output is no terminal.
+// Columns of the terminal; std::nullopt if standard output is not a terminal.
 std::optional<size_t> terminal_width() {
   if (isatty(fileno(documents)) != 1) return std::nullopt;
   winsize size = {};
@@ -87,7 +87,8 @@ bool has_color() {
 void open_standard_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(number, F_GETFD) >= 0) continue;
-    // The lowest number that is free. What is written to standard output is to fail.
+    // open() returns the lowest free number. Standard output is opened read-only, so that writing
+    // to it fails.
     const bool is_written = number == STDERR_FILENO;
     if (open("/dev/null", is_written ? O_WRONLY : O_RDONLY) < 0) return;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How commands print: tables and numbers for people, JSON for programs, errors as one sentence, a
-// progress bar where someone watches. Facts go to standard output, everything else to standard
-// error.
+// Output of commands: tables and numbers for people, JSON for programs, errors as one sentence, and
+// a progress bar on a terminal. Results go to standard output, everything else to standard error.
 #pragma once
 
 #include <gantry/session.h>
@@ -17,30 +16,30 @@ namespace gantry::cli {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-/// Opens those of descriptors 0 to 2 that are closed, before a file of another purpose gets such a
-/// number. Writing to a standard output that was closed then fails.
+/// Opens those of the descriptors 0 to 2 that are closed, so that no other file gets their number.
+/// Writing to a standard output that was closed still fails.
 void open_standard_streams();
-/// From here on standard output has what this program prints alone: what providers and libraries
+/// From now on only this program's output goes to standard output; what providers and libraries
 /// write there goes to standard error.
 void keep_standard_output();
-/// Writes out what was printed. False: it cannot be written.
+/// Flushes standard output. Returns false on an error.
 bool flush_output();
 
 /// `gantry: <message>` on standard error.
 void print_error(const std::string& message);
-/// Text on standard output, with a line end.
+/// Prints a line on standard output.
 void print_line(const std::string& text);
-/// The document on standard output, indented. Text that is no UTF-8 gets replacement characters.
+/// Prints the document on standard output, indented. Invalid UTF-8 becomes replacement characters.
 void print_json(const Json& document);
 
 enum class Color { kGood, kBad, kQuiet };
-/// The text in a color, if standard output is a terminal that has some and NO_COLOR is not set.
+/// The text in a color, if standard output is a terminal with colors and NO_COLOR is not set.
 std::string paint(const std::string& text, Color color);
-/// A line cut to the width of the terminal; as it is if standard output is none.
+/// The line truncated to the width of the terminal; unchanged if standard output is not a terminal.
 std::string fitted(const std::string& line);
 
-/// Rows under a header, columns as wide as they need; columns without any text are left out. On a
-/// terminal that is too narrow the widest columns are cut, marked with an ellipsis.
+/// A table with a header and columns as wide as needed. Columns without text are omitted. If the
+/// terminal is too narrow, the widest columns are truncated with an ellipsis.
 class Table {
  public:
   enum class Align { kLeft, kRight };
@@ -59,8 +58,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// A bar on standard error, if that is a terminal and the work takes longer than half a second.
-/// Vanishes when it is destroyed.
+/// A progress bar on standard error, if that is a terminal and the work takes longer than half a
+/// second. The destructor erases it.
 class Progress {
  public:
   explicit Progress(std::string what);
@@ -81,7 +80,7 @@ class Progress {
 std::string format_bytes(uint64_t bytes);
 /// "1.23 ms", "850 ns": three significant digits.
 std::string format_time(double nanoseconds);
-/// Names with `separator` between them; those that start with `leave_out` (if given) are left out.
+/// Joins names with `separator`, omitting those that start with `leave_out` (if not empty).
 std::string join(const std::vector<std::string>& names, const std::string& separator,
                  const std::string& leave_out = "");
 
@@ -95,15 +94,15 @@ Json to_json(const ValueInfo& info);
 /// outputs, and estimated_us if the provider gave an estimate.
 Json to_json(const NodePlacement& node);
 Json to_json(const std::vector<NodePlacement>& nodes);
-/// `warning: ...` lines on standard output, of what the configuration says in vain.
+/// Prints `warning: ...` lines on standard output for configuration entries that have no effect.
 void print_warnings(const Placement& placement);
-/// "252 nodes, 480 in the file, as 115 kernels": what is no other number than before is left out.
+/// "252 nodes, 480 in the file, as 115 kernels"; a count equal to the previous one is omitted.
 std::string count_text(const Placement& placement);
 Json counts_to_json(const Placement& placement);
 /// Keys weights_bytes, arena_bytes, pool_bytes.
 Json to_json(const MemoryUse& memory);
 
-/// What became of a model's weights, of so many bytes as the model has them.
+/// Text on the memory of a model's weights; `in_model`: their bytes in the model file.
 std::string weights_text(uint64_t in_model, const MemoryUse& memory);
 
 double milliseconds(Clock::duration duration);

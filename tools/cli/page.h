@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the page that `gantry explain --html` writes, compiled in from explain_page.
+// The parts of the page of `gantry explain --html`, compiled in from explain_page/.
 #pragma once
 
 namespace gantry::cli {
 
-/// HTML with /*STYLE*/, /*SCRIPT*/ and /*FACTS*/ where the parts go.
+/// HTML with the placeholders /*STYLE*/, /*SCRIPT*/ and /*FACTS*/.
 extern const char* const kPage;
 extern const char* const kPageStyle;
 extern const char* const kPageScript;

@@ -7,7 +7,7 @@
 namespace gantry::cli {
 namespace {
 
-// A line `Key:   123 kB` of /proc/self/status, in bytes.
+// Value of a line `Key:   123 kB` of /proc/self/status, in bytes.
 uint64_t status_bytes(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of this process as the system counts it.
+// Memory of this process, as the operating system reports it.
 #pragma once
 
 #include <cstdint>
 
 namespace gantry::cli {
 
-/// Resident now, in bytes; 0 if the system does not say.
+/// Resident set size in bytes; 0 if it is unknown.
 uint64_t resident_bytes();
-/// The most that was resident since the process started.
+/// Peak resident set size in bytes since the process started; 0 if it is unknown.
 uint64_t peak_resident_bytes();
 
 }  // namespace gantry::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry provider lint: what is wrong with a provider before anyone opens it. Opens none. Status 1:
-// a finding that the manifest has no reason for.
+// gantry provider lint: finds mistakes in a provider without opening it. Status 1: a finding that
+// the manifest does not waive with a reason.
 #include <gantry/provider_lint.h>
 
 #include <algorithm>

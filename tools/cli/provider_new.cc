@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry provider new: a folder with a provider that builds, loads and runs one operator: the
-// SDK's skeleton under a name of its own.
+// gantry provider new: creates a folder with a provider that builds, loads and runs one operator:
+// the SDK's skeleton, renamed.
 #include <gantry/error.h>
 
 #include <cctype>
@@ -28,7 +28,7 @@ struct NewOptions {
   bool json = false;
 };
 
-// A manifest's name that is also a part of file names and of a C++ name.
+// Validates a provider name, which becomes part of file names and of C++ identifiers.
 std::string check_name(const std::string& name) {
   const auto is_allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -47,7 +47,7 @@ std::string type_of(const std::string& name) {
   return type;
 }
 
-// "my-npu" -> "MyNpu", the beginning of a class name.
+// "my-npu" -> "MyNpu", the prefix of class names.
 std::string class_of(const std::string& name) {
   std::string words;
   bool is_first = true;

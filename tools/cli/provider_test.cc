@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry provider test: holds a provider to the rules of the boundary, in processes of its own.
+// gantry provider test: checks that a provider follows the rules of the ABI, in child processes.
 // Status 1: a check failed.
 #include <gantry/device.h>
 #include <gantry/runtime.h>
@@ -39,7 +39,7 @@ struct TestOptions {
   size_t child_from = 0;
 };
 
-// A mistyped name would leave every check out, and that would look like a provider without faults.
+// Throws if no check matches --only: otherwise a mistyped name would look like success.
 void expect_checks(const checks::Subject& subject) {
   checks::Subject all = subject;
   all.only.clear();
@@ -57,8 +57,8 @@ void expect_checks(const checks::Subject& subject) {
   }
 }
 
-// What a session would be told of them when it is made, and no later. What is wrong with the
-// manifest itself is a finding of the first check.
+// Validates the provider's options as creating a session would. A mistake in the manifest itself is
+// a finding of the first check.
 void expect_known(const checks::Subject& subject) {
   if (std::filesystem::is_directory(subject.manifest)) {
     throw CLI::ValidationError("MANIFEST", "expected a file, found the folder " + subject.manifest);
@@ -90,7 +90,7 @@ void expect_known(const checks::Subject& subject) {
   const Runtime checked({config.dump(), {}});
 }
 
-// The command line of a child that tests the same.
+// The command line of a child process for the same subject.
 std::vector<std::string> arguments_of(const checks::Subject& subject) {
   std::vector<std::string> words = {"provider", "test", subject.manifest};
   const auto add = [&](const char* option, const std::string& value) {
@@ -107,15 +107,15 @@ std::vector<std::string> arguments_of(const checks::Subject& subject) {
   return words;
 }
 
-// Prints results. What one check has said others do not say again: of a library that cannot be
-// opened fifty have the same to tell.
+// Prints results. A message is printed in full only once: if a library cannot be opened, fifty
+// checks fail with the same message.
 class Printer {
  public:
-  /// `is_whole`: cases that passed, and those that only repeat, are printed too.
+  /// `is_whole`: also prints cases that passed and repeated messages.
   explicit Printer(bool is_whole) : is_whole_(is_whole) {}
 
   void print(const CheckResult& result) {
-    const bool is_told = is_whole_ || result.level != 4;  // of thousands of cases
+    const bool is_told = is_whole_ || result.level != 4;  // level 4 has thousands of cases
     if (!result.is_bad()) {
       if (is_told) print(result, result.message);
       return;
@@ -139,10 +139,10 @@ class Printer {
   }
 
   bool is_whole_;
-  std::map<std::string, std::string> said_;  // by what it says, the first check
+  std::map<std::string, std::string> said_;  // the first check with a message, by message
 };
 
-// Without a report it makes the file all the same: better known before the checks than after them.
+// Without a report it creates an empty file, so that an error is found before the checks run.
 void write_junit(const std::string& file, const checks::Report* report) {
   if (file.empty()) return;
   std::ofstream stream(file, std::ios::binary | std::ios::trunc);
@@ -168,7 +168,7 @@ Status test(const TestOptions& options) {
   Printer printer(options.verbose);
   watch.seen = [&](const CheckResult& result) {
     if (!options.json) printer.print(result);
-    flush_output();  // checks take minutes, and whoever reads a pipe may end them
+    flush_output();  // checks take minutes; a reader of the pipe sees each result at once
   };
   checks::Report report = {options.subject.manifest, options.subject.level, {}};
   report.results = checks::watch_children(watch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the SDK for providers lies that is installed with this command, as in a wheel or a prefix.
+// Finds the provider SDK that is installed with this command, in a wheel or a prefix.
 #pragma once
 
 #include <filesystem>

@@ -4,8 +4,8 @@
 
 namespace gantry::cli {
 
-/// Texts in which "skeleton", "SKELETON" and "Skeleton" stand for the provider's name, its device
-/// type and its class.
+/// Templates in which "skeleton", "SKELETON" and "Skeleton" are placeholders for the provider's
+/// name, device type and class.
 extern const char* const kSkeletonBuild;     ///< CMakeLists.txt
 extern const char* const kSkeletonSource;    ///< skeleton.cc
 extern const char* const kSkeletonManifest;  ///< skeleton.json

@@ -7,7 +7,7 @@
 namespace gantry::cli {
 namespace {
 
-// Letters to insert, delete or replace to make one from the other.
+// Levenshtein distance: insertions, deletions and replacements.
 size_t edit_distance(std::string_view left, std::string_view right) {
   std::vector<size_t> row(right.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

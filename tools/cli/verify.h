@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of a model against recorded outputs, in the folders that ONNX's tests use: input_0.pb,
-// input_1.pb ... and output_0.pb ..., by position.
+// Verifies a model against recorded outputs, in folders laid out as ONNX's tests: input_0.pb,
+// input_1.pb ... and output_0.pb ..., numbered by position.
 #pragma once
 
 #include <gantry/session.h>
@@ -25,11 +25,11 @@ struct SetVerdict {
 };
 
 /// The folders test_data_set_* in `folder` in the order of their numbers, or `folder` itself if it
-/// holds output_0.pb. NOT_FOUND: neither.
+/// has output_0.pb. Throws NOT_FOUND if there is neither.
 std::vector<std::filesystem::path> find_sets(const std::filesystem::path& folder);
 
-/// Runs the model on the inputs of one folder. INVALID_ARGUMENT: the files do not fit the model;
-/// errors of the run.
+/// Runs the model on the inputs of one folder and compares its outputs. Throws INVALID_ARGUMENT if
+/// the files do not fit the model, and the errors of the run.
 SetVerdict verify(Session& session, const std::filesystem::path& folder,
                   const Tolerance& tolerance);
 

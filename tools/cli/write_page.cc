@@ -10,7 +10,7 @@
 namespace gantry::cli {
 namespace {
 
-// A document inside a script element: `<` would end it or begin a comment.
+// JSON for a script element; escapes `<`, which could end the element or begin a comment.
 std::string embedded(const Json& document) {
   const std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string safe;

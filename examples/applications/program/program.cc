@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a model whose inputs are all of known shape, and says what came out and where its nodes ran.
+// Runs a model whose inputs all have known shapes, and prints its outputs and the devices of its
+// nodes.
 //
-//   program MODEL [DEVICE]
+// program MODEL [DEVICE]
 #include <gantry/gantry.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ int main(int argc, char** argv) {
 
     gantry::Inputs inputs;
     for (const gantry::ValueInfo& input : session.inputs()) {
-      gantry::Tensor tensor = session.allocate(input.name);  // of the declared shape, to be filled
+      gantry::Tensor tensor = session.allocate(input.name);  // of the declared shape; fill it here
       std::fill_n(static_cast<std::byte*>(tensor.data()), tensor.size_bytes(), std::byte{0});
       inputs.emplace(input.name, std::move(tensor));
     }

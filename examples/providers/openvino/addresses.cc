@@ -11,12 +11,12 @@ namespace {
 namespace sdk = gantry::sdk;
 
 constexpr std::string_view kScheme = "gantry:";
-constexpr std::string_view kMemory = "*/_ORT_MEM_ADDR_/*";  // as the reader knows it
+constexpr std::string_view kMemory = "*/_ORT_MEM_ADDR_/*";  // what OpenVINO's reader expects
 
-// The messages of onnx.proto on the way to a tensor.
+// The messages of onnx.proto that contain tensors.
 enum class Message { kModel, kGraph, kNode, kAttribute, kTensor, kOther };
 
-// What a field of a message holds.
+// The message type of a field.
 Message child(Message message, uint64_t field) {
   switch (message) {
     case Message::kModel:
@@ -49,7 +49,7 @@ class Reader {
     }
     fail();
   }
-  // The value of a field of that wire type, without the length in front of bytes.
+  // Reads the value of a field of `wire_type`; for bytes without the length prefix.
   std::string_view value(uint64_t wire_type) {
     const std::string_view from = data_;
     switch (wire_type) {
@@ -100,7 +100,7 @@ void put_entry(std::string& tensor, std::string_view key, const std::string& val
   put_field(tensor, kExternalData, entry);
 }
 
-// The number N of an entry {"location", "gantry:N"}.
+// Reads N of an entry {"location", "gantry:N"}; false for another entry.
 bool read_location(std::string_view entry, uint64_t& number) {
   std::string_view key;
   std::string_view value;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights by reference: the host's model names its large constants "gantry:N"; OpenVINO's reader
-// takes them from memory if the model says at which address. Pure functions.
+// Weights without a copy: the host's model refers to large constants by external location
+// "gantry:N". OpenVINO's reader uses memory in place if the model gives its address instead. Pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ struct Weight {
   uint64_t size_bytes;
 };
 
-/// The serialized ModelProto with an address in place of each "gantry:N". INVALID_MODEL: it is no
-/// message, or cut short.
+/// The serialized ModelProto with an address in place of each "gantry:N". `weight(N)` returns the
+/// constant's memory. Throws INVALID_MODEL if `model` is malformed or truncated.
 std::string with_addresses(std::string_view model,
                            const std::function<Weight(uint64_t number)>& weight);
 

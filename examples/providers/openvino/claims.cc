@@ -10,8 +10,8 @@ namespace {
 
 namespace sdk = gantry::sdk;
 
-// What is wrong with a tensor of a node for OpenVINO; empty: nothing. The rank of a
-// result that the graph does not know is found by whoever compiles it; its readers are refused.
+// The reason why OpenVINO cannot use a tensor of a node; empty if it can. A result may have unknown
+// rank, which OpenVINO infers; an input may not.
 std::string fault_of(const sdk::NodeView& node, const sdk::ValueView& value, bool needs_rank) {
   if (!value.present()) return {};
   const std::string name = std::string("\"").append(value.name()).append("\"");
@@ -54,14 +54,14 @@ class Judge {
   }
 
  private:
-  // Constants are shown; of what a node makes it is known from the node.
+  // Constants are read; for other values the producing node decides.
   [[nodiscard]] bool is_small(uint32_t value) const {
     if (value >= graph_.value_count) return true;
     if (is_small_[value]) return true;
     const sdk::ValueView view(host_, graph_.values[value]);
     const gantry_tensor* tensor = view.constant();
     if (!tensor || tensor->dtype != GANTRY_INT64 || !tensor->data) return false;
-    // Slice says "to the end" by the largest number there is, which is cut without harm.
+    // Slice uses INT64_MAX for "to the end", which may be saturated.
     constexpr uint64_t kMostRead = 4096;
     return tensor->size_bytes <= kMostRead;
   }
@@ -94,7 +94,8 @@ std::vector<std::string> refusals(const gantry_host* host, const gantry_graph& g
 
 std::vector<std::vector<uint32_t>> convex_sets(const gantry_graph& graph,
                                                const std::vector<std::string>& refusals) {
-  // Nodes before which equally many ways lead out of the taken ones and back are a set.
+  // returns[i]: how often a path to node i leaves the accepted nodes, at most. Accepted nodes with
+  // the same count form a convex set.
   std::vector<uint32_t> returns(graph.node_count, 0);
   std::vector<std::vector<uint32_t>> sets;
   for (uint32_t i = 0; i < graph.node_count; ++i) {

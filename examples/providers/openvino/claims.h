@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the nodes of a graph that OpenVINO runs, grouped into convex sets. Pure functions.
+// Selects the nodes of a graph that OpenVINO runs, grouped into convex sets. Pure functions.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -10,16 +10,17 @@
 
 namespace gantry_openvino {
 
-/// By node: empty if it is taken, else why not. `narrow_int64`: 64-bit integers may be computed in
-/// 32 bits; else they are taken only where they cannot be larger, as sizes and positions are.
+/// For each node the reason why it is refused, empty if it is accepted. `narrow_int64`: int64 may
+/// be computed in 32 bits. Otherwise int64 is accepted only if its values fit 32 bits, as extents
+/// and indices do.
 std::vector<std::string> refusals(const gantry_host* host, const gantry_graph& graph,
                                   bool narrow_int64);
 
-/// The nodes without a refusal in as few sets as possible that no path leaves and comes back to.
+/// Groups the nodes without a refusal into few convex sets: no path leaves a set and returns to it.
 std::vector<std::vector<uint32_t>> convex_sets(const gantry_graph& graph,
                                                const std::vector<std::string>& refusals);
 
-/// The wishes of a set's input slots: constants are needed while it is compiled, and no later.
+/// The input ports of a set: constants are needed during compilation only.
 std::vector<gantry_port> input_ports(const gantry_graph& graph, const std::vector<uint32_t>& nodes);
 
 }  // namespace gantry_openvino

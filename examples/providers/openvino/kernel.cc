@@ -47,7 +47,7 @@ Owned<ov_tensor_t> view(const Library& library, const gantry_tensor& tensor) {
 
 }  // namespace
 
-// Requests for the models that runs of one context used lately.
+// Infer requests for the models that one context used recently.
 class FragmentKernel::Context : public sdk::KernelContext {
  public:
   Context(const Library& library, size_t most) : library_(library), most_(most) {}
@@ -67,7 +67,7 @@ class FragmentKernel::Context : public sdk::KernelContext {
     return made;
   }
 
-  Shapes shapes;  // of the run; its memory is used again
+  Shapes shapes;  // of the run; reused to avoid allocations
 
  private:
   const Library& library_;
@@ -87,7 +87,8 @@ FragmentKernel::FragmentKernel(const Engine& engine, const gantry_host* host,
 
 namespace {
 
-// By value: a node or the caller reads it; what nobody reads is no output of the model.
+// For each value, whether a node or the caller reads it; values that nobody reads are not outputs
+// of the model.
 std::vector<bool> find_read(const gantry_graph& graph) {
   std::vector<bool> is_read(graph.value_count, false);
   const auto mark = [&](uint32_t value) {
@@ -104,7 +105,7 @@ std::vector<bool> find_read(const gantry_graph& graph) {
 
 }  // namespace
 
-// The slots that are tensors of the model; each value once.
+// Records the slots that are tensors of the model, each value once.
 TensorNames FragmentKernel::add_slots(const gantry_compile& args) {
   TensorNames names;
   std::vector<uint32_t> known;
@@ -168,7 +169,7 @@ FragmentKernel::Compiled FragmentKernel::compiled_for(const Shapes& shapes) cons
     return general_;
   }
   seen_.erase(before);
-  Compiled compiled = general_;  // what cannot be compiled for a shape stays general
+  Compiled compiled = general_;  // the fallback if compiling for a shape fails
   try {
     model_.reshape(shapes);
     compiled = model_.compile(options_, threads_);
@@ -189,7 +190,7 @@ void FragmentKernel::bind_inputs(sdk::Call& call, const CompiledModel& model,
   }
 }
 
-// Where the shape is known OpenVINO writes into the host's output. True: it does, by output.
+// Binds outputs with known shape to the host's memory. For each output, true if it is bound.
 std::vector<bool> FragmentKernel::bind_outputs(sdk::Call& call, const CompiledModel& model,
                                                ov_infer_request_t* request) const {
   std::vector<bool> is_bound(outputs_.size(), false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of a fragment: OpenVINO's compiled models for the shapes that runs bring, and a
-// request for each of the host's execution contexts.
+// The kernel of a fragment: OpenVINO's compiled models by input shapes, and an infer request for
+// each execution context of the host.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -15,11 +15,11 @@
 
 namespace gantry_openvino {
 
-/// Any thread. A fragment with unknown extents is compiled for any shape at once, and for a shape
-/// of its own when that comes a second time; of these the latest few are kept.
+/// Any thread. A fragment with unknown extents is compiled once for dynamic shapes, and again for a
+/// static shape when the shape occurs a second time. The most recent static ones are cached.
 class FragmentKernel : public gantry::sdk::Kernel {
  public:
-  /// UNSUPPORTED: OpenVINO does not take the fragment, with its reason.
+  /// Throws UNSUPPORTED, with OpenVINO's reason, if OpenVINO cannot compile the fragment.
   FragmentKernel(const Engine& engine, const gantry_host* host, const gantry_compile& args,
                  Options options);
 
@@ -31,7 +31,7 @@ class FragmentKernel : public gantry::sdk::Kernel {
   using Compiled = std::shared_ptr<const CompiledModel>;
   class Context;
   struct Slot {
-    int index;  ///< as the host counts
+    int index;  ///< slot of the fragment
     uint32_t dtype;
   };
 
@@ -52,13 +52,13 @@ class FragmentKernel : public gantry::sdk::Kernel {
   std::vector<Slot> inputs_;
   std::vector<Slot> outputs_;
   bool is_static_ = true;
-  Compiled general_;  // for the shapes as the graph knows them
+  Compiled general_;  // for the shapes of the graph, possibly dynamic
 
   mutable gantry::sdk::Mutex mutex_;
   mutable Model model_ GANTRY_GUARDED_BY(mutex_);
   mutable std::list<std::pair<Shapes, Compiled>> special_
-      GANTRY_GUARDED_BY(mutex_);                              // latest first
-  mutable std::list<Shapes> seen_ GANTRY_GUARDED_BY(mutex_);  // once, latest first
+      GANTRY_GUARDED_BY(mutex_);                              // most recent first
+  mutable std::list<Shapes> seen_ GANTRY_GUARDED_BY(mutex_);  // shapes seen once, most recent first
 };
 
 }  // namespace gantry_openvino

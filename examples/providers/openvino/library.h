@@ -9,7 +9,7 @@
 
 namespace gantry_openvino {
 
-/// What is used of the C API. `library.name` is the function of that name.
+/// The functions of the C API that are used. `library.name` is a pointer to function `name`.
 #define GANTRY_OPENVINO_FUNCTIONS(use)            \
   use(ov_get_openvino_version);                   \
   use(ov_version_free);                           \
@@ -43,8 +43,8 @@ namespace gantry_openvino {
 
 class Library {
  public:
-  /// Opens it once per process; later calls get the same, whatever they name. UNAVAILABLE: it
-  /// cannot be opened, or lacks a function.
+  /// Opens the library once per process; later calls return the same object, whatever their `path`.
+  /// Throws UNAVAILABLE if it cannot be opened or lacks a function.
   static const Library& open(const std::string& path);
 
 // NOLINTNEXTLINE(bugprone-macro-parentheses): the name of a member
@@ -52,16 +52,16 @@ class Library {
   GANTRY_OPENVINO_FUNCTIONS(GANTRY_OPENVINO_DECLARE);
 #undef GANTRY_OPENVINO_DECLARE
 
-  /// Throws what the library says of its last failure, unless `status` is a success.
+  /// Throws OpenVINO's last error message unless `status` is success. `subject` begins the message.
   void check(ov_status_e status, const std::string& subject) const;
-  /// As "2026.4.1".
+  /// The version, as "2026.4.1".
   [[nodiscard]] std::string version() const;
 
  private:
   explicit Library(const std::string& path);
 };
 
-/// Something of the library's that is freed with its owner.
+/// Owns an object of the library.
 template <class T>
 using Owned = std::unique_ptr<T, void (*)(T*)>;
 

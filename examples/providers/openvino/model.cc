@@ -17,7 +17,7 @@ std::string exported(const gantry_host* host, gantry_fragment* fragment) {
                                           static_cast<std::string*>(target)->append(
                                               static_cast<const char*>(data), size_bytes);
                                         }));
-  // The host keeps the constants where they are for as long as the kernel lives.
+  // The host keeps constants at their address for the lifetime of the kernel.
   return with_addresses(model, [&](uint64_t number) {
     Weight weight = {};
     sdk::check(host, host->fragment_weight(fragment, number, &weight.data, &weight.size_bytes));
@@ -71,7 +71,7 @@ std::shared_ptr<const CompiledModel> Model::compile(const Options& options,
                                                     uint32_t threads) const {
   const Library& library = engine_.library();
   const std::string count = std::to_string(threads);
-  // One run at a time and as fast as it goes: the host decides how many there are.
+  // Optimise for latency: the host decides how many runs are concurrent.
   std::vector<ov_property_t> properties = {
       {"PERFORMANCE_HINT", "LATENCY"},
       {"NUM_STREAMS", "1"},

@@ -15,7 +15,8 @@
 
 namespace gantry_openvino {
 
-/// OpenVINO's core object, made when the first fragment is compiled: it opens plugins. Any thread.
+/// Owns OpenVINO's core object, which is created for the first fragment, since it loads plugins.
+/// Any thread.
 class Engine {
  public:
   explicit Engine(const Library& library) : library_(library) {}
@@ -36,10 +37,10 @@ struct Port {
   std::vector<int64_t> shape;  ///< if it is static
 };
 
-/// A fragment compiled for one set of shapes, or for all. Immutable; any thread.
+/// A fragment compiled for one set of static shapes, or for dynamic ones. Immutable; any thread.
 struct CompiledModel {
   Owned<ov_compiled_model_t> handle;
-  std::vector<Port> inputs;   ///< in the order of the names that the fragment was given
+  std::vector<Port> inputs;   ///< in the order of TensorNames
   std::vector<Port> outputs;  ///< likewise
 };
 
@@ -49,17 +50,18 @@ struct TensorNames {
   std::vector<std::string> outputs;
 };
 
-/// Calls must not overlap.
+/// A fragment as an OpenVINO model. Calls must not overlap.
 class Model {
  public:
-  /// Reads the fragment of a compile call. UNSUPPORTED: OpenVINO does not take it, with its reason.
+  /// Reads the fragment of a compile call. Throws UNSUPPORTED, with OpenVINO's reason, if OpenVINO
+  /// cannot read it.
   Model(const Engine& engine, const gantry_host* host, const gantry_compile& args,
         TensorNames names);
 
-  /// Compiles it as it is; `threads`: of a run, 0: OpenVINO's choice.
+  /// Compiles the model for its current shapes. `threads`: threads of a run; 0: OpenVINO chooses.
   [[nodiscard]] std::shared_ptr<const CompiledModel> compile(const Options& options,
                                                              uint32_t threads) const;
-  /// From now on its inputs have these shapes, in the order of the names.
+  /// Sets the shapes of the inputs, in the order of TensorNames.
   void reshape(const std::vector<std::vector<int64_t>>& shapes);
 
  private:

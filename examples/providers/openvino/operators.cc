@@ -10,7 +10,7 @@ namespace {
 
 namespace sdk = gantry::sdk;
 
-// Why a node of the right operator is not taken after all; empty: it is.
+// The reason why a node of a supported operator is refused; empty if it is accepted.
 using Condition = std::string (*)(const sdk::NodeView& node);
 
 bool has_output(const sdk::NodeView& node, int index) { return node.output(index).present(); }
@@ -32,8 +32,8 @@ std::string inference_only(const sdk::NodeView& node) {
   return one_output(node);
 }
 
-// A node that OpenVINO's reader leaves out would make an input and an output of the fragment one,
-// and its engine then writes no output.
+// If OpenVINO's reader removes a node, an input and an output of the fragment may become one
+// tensor, and its engine then does not write the output.
 std::string several_inputs(const sdk::NodeView& node) {
   return node.input_count() > 1 ? "" : "of a single input nothing is to be computed";
 }
@@ -106,12 +106,11 @@ std::string floats_only(const sdk::NodeView& node) {
 
 struct Row {
   std::string_view op_type;
-  int newest;  // version of the schema; a newer one may mean something else
+  int newest;  // newest supported schema version
   Condition condition = nullptr;
 };
 
-// By name. What is missing here either has no counterpart in OpenVINO or computed something else
-// than ONNX says when its cases were tried.
+// Sorted by name. Other operators have no counterpart in OpenVINO, or failed ONNX's node cases.
 constexpr auto kRows = std::to_array<Row>({
     {"Abs", 13},
     {"Acos", 22},
@@ -221,13 +220,13 @@ constexpr auto kRows = std::to_array<Row>({
     {"Xor", 7},
 });
 
-// They move elements, compare them, or choose between them: of 8 bits and of 16 none is changed.
+// They move, compare or select elements, so 8-bit and 16-bit elements stay exact.
 constexpr auto kExactInFew = std::to_array<std::string_view>(
     {"Concat",    "Equal",       "Expand", "Flatten", "Gather",  "Greater", "GreaterOrEqual",
      "Less",      "LessOrEqual", "Max",    "MaxPool", "Min",     "Pad",     "Relu",
      "Reshape",   "Sign",        "Slice",  "Split",   "Squeeze", "Tile",    "Transpose",
      "Unsqueeze", "Where"});
-// Computed in 32 bits and rounded once.
+// 16-bit floats are computed in f32 and rounded once.
 constexpr auto kExactInHalves = std::to_array<std::string_view>(
     {"Add", "Div", "Exp", "Mul", "Neg", "Sigmoid", "Sqrt", "Sub", "Tanh"});
 

@@ -14,10 +14,10 @@ struct Options {
   std::string precision = "f32";
   bool narrow_int64 = false;
   uint32_t shapes = 8;
-  std::string cache_dir;  ///< empty: nothing is kept
+  std::string cache_dir;  ///< empty: no cache
 
-  /// These options with those that a JSON object names in place of its own. Requires that the
-  /// object is valid by the manifest's schema, as the host sees to.
+  /// These options, overridden by the members of a JSON object. Requires that the object conforms
+  /// to the manifest's schema, which the host checks.
   [[nodiscard]] Options with(std::string_view json) const;
 };
 

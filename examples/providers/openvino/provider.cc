@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider that hands whole graphs to OpenVINO: it claims the largest sets of nodes that OpenVINO
-// computes as ONNX says, gets each as a model from the host, and runs it in the host's memory.
+// A provider that runs subgraphs with OpenVINO: it claims the largest sets of nodes that OpenVINO
+// computes as ONNX specifies, receives each as an ONNX model from the host, and runs it in host
+// memory.
 #include <gantry/sdk/provider.h>
 
 #include "claims.h"

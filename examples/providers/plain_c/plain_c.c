@@ -10,7 +10,7 @@
 
 GANTRY_PROVIDER_NOTE
 
-/* What the host knows as gantry_provider. */
+/* The provider object; opaque to the host as gantry_provider. */
 typedef struct {
   const gantry_host* host;
   gantry_provider_api api;
@@ -27,7 +27,7 @@ static int equals(gantry_str a, const char* b) {
   return a.length == strlen(b) && (a.length == 0 || memcmp(a.data, b, a.length) == 0);
 }
 
-/* What every version of the boundary has; of later members each use would ask GANTRY_HAS itself. */
+/* Requires the members of ABI version 1.0; each use of a later member needs its own GANTRY_HAS. */
 static gantry_error* too_small(const gantry_host* host) {
   return host->error_create(
       (uint32_t)GANTRY_ABI_MISMATCH,
@@ -48,7 +48,7 @@ typedef struct {
   void (*body)(void* arg, int64_t begin, int64_t end);
 } operator_row;
 
-/* What the parts of one run share. */
+/* Arguments of the parallel parts of a run. */
 typedef struct {
   const float* inputs[2];
   float* output;
@@ -56,7 +56,7 @@ typedef struct {
 
 static void relu(void* arg, int64_t begin, int64_t end) {
   const work* w = arg;
-  /* In this order a NaN stays one. */
+  /* Written so that NaN remains NaN. */
   for (int64_t i = begin; i < end; ++i)
     w->output[i] = w->inputs[0][i] < 0.0F ? 0.0F : w->inputs[0][i];
 }
@@ -113,13 +113,13 @@ static void kernel_destroy(void* self) { free(self); }
 
 /* ---- Claims ---------------------------------------------------------------------------------- */
 
-/* The value at an index of a node's inputs or outputs; null: absent. */
+/* The value at an index of a node's inputs or outputs; null if it is absent. */
 static const gantry_value_info* value_of(const gantry_graph* graph, const uint32_t* ids,
                                          uint32_t count, uint32_t index) {
   return index < count && ids[index] < graph->value_count ? graph->values[ids[index]] : NULL;
 }
 
-/* Extents that are known and equal. */
+/* True if both shapes are known and equal. */
 static int have_one_shape(const gantry_value_info* a, const gantry_value_info* b) {
   if (a->rank != b->rank || a->rank < 0) return 0;
   for (int32_t axis = 0; axis < a->rank; ++axis) {
@@ -128,7 +128,7 @@ static int have_one_shape(const gantry_value_info* a, const gantry_value_info* b
   return 1;
 }
 
-/* The row that takes a node; null, and why not. */
+/* The row that supports a node; null, and the reason, if there is none. */
 static const operator_row* find_row(const gantry_graph* graph, const gantry_node* node,
                                     const char** reason) {
   *reason = "no kernel for this operator";
@@ -167,7 +167,7 @@ static gantry_error* claim(gantry_provider* self, const gantry_claim_request* re
     gantry_port output = {0};
     output.size = sizeof(output);
     output.repeats = GANTRY_NONE;
-    output.overwrites = 1; /* element by element over the first input */
+    output.overwrites = 1; /* the output may share the memory of input 0 */
     gantry_claim answer = {0};
     answer.size = sizeof(answer);
     answer.nodes = &i;
@@ -216,7 +216,7 @@ static gantry_error* devices(gantry_provider* self, const gantry_device_sink* si
 static void destroy(gantry_provider* self) { free(self); }
 
 gantry_error* gantry_provider_v1(const gantry_offer* offer, gantry_accept* accept) {
-  /* Nobody to make an error: the host sees that there is no table. */
+  /* No host to create an error: the host sees that no table was filled. */
   if (!GANTRY_HAS(offer, host) || !GANTRY_HAS(offer->host, error_release)) return NULL;
   const gantry_host* host = offer->host;
   if (!GANTRY_HAS(offer, options) || !GANTRY_HAS(host, trace_end) || !GANTRY_HAS(accept, api))

@@ -6,10 +6,11 @@
 
 namespace gantry::cpu {
 
-/// In the order in which they are asked, before single nodes; listed in fusions.def. [any]
+/// The fused kernels in the order in which they are tried, all before single-node kernels; listed
+/// in fusions.def. Any thread.
 sdk::FusionTable fusions();
 
-// What each file fusions/<name>.cc has: the row of its kernel.
+// Each file fusions/<name>.cc defines a function <name>() that returns the row of its kernel.
 #define GANTRY_FUSION(name) sdk::FusionRow name();
 #include "fusions/fusions.def"
 #undef GANTRY_FUSION

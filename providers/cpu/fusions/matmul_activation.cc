@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul by a constant matrix, the bias that is added to its rows, and an activation, in f32: what
-// two more kernels would read and write again is done while the product is at hand.
+// Fuses MatMul by a constant matrix, an optional bias and an activation, in f32. The epilogue runs
+// while the result of the GEMM is in the cache, which saves two passes over it.
 //
-//   %m = MatMul(%x, %matrix)          x: [..., K], matrix: [K, N]
-//   %s = Add(%m, %bias)               bias: [N]; may be absent, operands in either order
-//   %y = Sigmoid(%s)                  or another function without parameters
+// %m = MatMul(%x, %matrix) x: [..., K], matrix: [K, N] %s = Add(%m, %bias) bias: [N]; may be
+// absent, operands in either order %y = Sigmoid(%s) or another function without parameters
 #include <algorithm>
 #include <array>
 #include <memory>

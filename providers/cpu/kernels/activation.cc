@@ -126,7 +126,7 @@ struct Swish {
   float alpha;
 };
 
-/// The defaults of version 1 had fewer digits.
+/// The default alpha and gamma of version 1 have fewer digits.
 template <bool kIsVersion1>
 struct Selu {
   static constexpr bool kSlow = true;
@@ -158,7 +158,8 @@ struct Gelu {
   bool is_tanh;
 };
 
-/// Towards 0 by `bias`, what is nearer than `lambd` to 0. Results of integers are truncated.
+/// Shrink (opset 9): x + bias below -lambd, x - bias above lambd, else 0. Results of integers are
+/// truncated.
 struct Shrink {
   explicit Shrink(const sdk::NodeView& node)
       : lambd(node.get_float("lambd", 0.5F)), bias(node.get_float("bias", 0.0F)) {}

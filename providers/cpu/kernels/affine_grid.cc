@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AffineGrid: where an affine map sends the points of a regular grid of two or three axes.
+// AffineGrid (opset 20): applies an affine map to the points of a regular 2-D or 3-D grid.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Places that one thread maps at least.
+/// Least number of points for a thread.
 constexpr int64_t kAffineGridGrain = 8192;
 
 class AffineGrid final : public NodeKernel {
@@ -48,7 +48,7 @@ class AffineGrid final : public NodeKernel {
   }
 
  private:
-  /// Place `i` of `count` between -1 and 1.
+  /// Coordinate of point i of `count` points in [-1, 1].
   template <class C>
   [[nodiscard]] C coordinate(int64_t i, int64_t count) const {
     if (!aligns_corners_) return static_cast<C>(2 * i + 1) / static_cast<C>(count) - C{1};

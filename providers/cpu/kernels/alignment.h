@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broadcasting as it was before opset 7: the second input is laid on the axes of the first by
-// attributes. A plain value.
+// Unidirectional broadcasting of opsets below 7: attributes align the second input with axes of the
+// first. A plain value.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -14,11 +14,12 @@
 
 namespace gantry::cpu {
 
-/// How the second input lies on the first: by numpy's rule, or by the attributes `broadcast` and
-/// `axis` of versions below 7.
+/// How the second input is aligned with the first: by numpy's rule (the default), or by the
+/// attributes `broadcast` and `axis` of versions below 7.
 class Alignment {
  public:
   Alignment() = default;
+  /// By the attributes `broadcast` and `axis` of the node.
   static Alignment from_axis(const sdk::NodeView& node) {
     Alignment result;
     result.is_numpy_ = false;
@@ -26,7 +27,7 @@ class Alignment {
     result.axis_ = node.get_int("axis", -1);
     return result;
   }
-  /// A one-dimensional second input lies on the axis 1 (PRelu's channels below version 7).
+  /// A second input of rank 1 is aligned with axis 1 (the slopes of PRelu below version 7).
   static Alignment from_channels() {
     Alignment result;
     result.is_numpy_ = false;
@@ -34,8 +35,8 @@ class Alignment {
     return result;
   }
 
-  /// Shape of the second input under numpy's rule, with its extents in `extents` if it differs from
-  /// `b`.
+  /// Shape of the second input, padded with 1s so that numpy's rule applies: `b` itself, or a shape
+  /// whose extents are written to `extents`. Throws INVALID_ARGUMENT if the shapes do not fit.
   sdk::Shape align(sdk::Shape a, sdk::Shape b, int64_t (&extents)[kMaxRank],
                    const std::string& label) const {
     if (is_numpy_) return b;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of kernel rows of every operator family. Each is defined at the foot of the file that
-// implements the family. They are all called once and nowhere else (cold): so they stand together
-// in the library, and opening it does not bring the pages of all families into memory.
+// implements the family. all_kernels() calls each once. They are marked cold, so that the linker
+// places them together and loading the library does not page in the code of every family.
 #pragma once
 
 #include <gantry/sdk/rows.h>
@@ -84,7 +84,7 @@ namespace gantry::cpu {
 [[gnu::cold]] sdk::KernelTable variadic_kernels();
 [[gnu::cold]] sdk::KernelTable where_kernels();
 
-/// All tables; of two rows that take a node the one listed first is used.
+/// All tables. If several rows accept a node, the first in this order is used.
 std::vector<sdk::KernelTable> all_kernels();
 
 }  // namespace gantry::cpu

@@ -16,7 +16,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Elements that one thread compares at least.
+/// Least number of elements for a thread.
 constexpr int64_t kArgReduceGrain = 16384;
 /// Columns that are compared together where the axis is not the innermost.
 constexpr int64_t kColumns = 128;
@@ -32,7 +32,7 @@ class ArgReduce final : public NodeKernel {
 
   void run(sdk::Call& call) const override {
     const sdk::Shape x = call.shape(0);
-    // A scalar is a line of one.
+    // A scalar is reduced as a tensor of shape [1].
     const int axis = x.rank == 0 ? 0 : checked_axis(axis_, x.rank);
     Dims shape;
     for (int i = 0; i < x.rank; ++i) {
@@ -59,8 +59,7 @@ class ArgReduce final : public NodeKernel {
     int64_t inner;
   };
 
-  /// Whether `x` replaces `best`, which stands before it. Without branches, so that loops
-  /// over it become vectors.
+  /// True if `x` replaces `best`, whose index is lower. Without branches, so that loops vectorize.
   template <bool kLast, class C>
   static bool replaces(C x, C best) {
     const int is_nan = static_cast<int>(x != x);
@@ -69,11 +68,12 @@ class ArgReduce final : public NodeKernel {
     return ((is_nan | static_cast<int>(Order()(x, best))) & was_number) != 0;
   }
 
-  /// Places are counted in a type as wide as the elements where it is enough.
+  /// Type of indices within a line: as wide as the elements if that is enough, so that loops
+  /// vectorize.
   template <class C>
   using Index = std::conditional_t<sizeof(C) <= 4, int32_t, int64_t>;
 
-  /// For each of `width` columns the best of rows [0, extent), `step` apart.
+  /// Index of the best of rows [0, extent), `step` elements apart, for each of `width` columns.
   template <bool kLast, class T, class C>
   static void scan(const T* source, int64_t extent, int64_t step, int64_t width, C* __restrict best,
                    Index<C>* __restrict index) {
@@ -130,7 +130,8 @@ class ArgReduce final : public NodeKernel {
     });
   }
 
-  /// A row is seen as lines of kLanes, which are scanned as columns; then the columns compete.
+  /// Treats a row as lines of kLanes elements, finds the best of each column, then the best of
+  /// these.
   template <class T, bool kLast>
   static int64_t find_in_row(const T* x, int64_t extent) {
     using C = Compute<T>;
@@ -148,7 +149,7 @@ class ArgReduce final : public NodeKernel {
       challenge<kLast>(static_cast<C>(x[i]), i, winner, at);
     return at;
   }
-  /// `x` of index `from` against the winner so far, which may stand before or after it.
+  /// Compares `x` of index `from` with the best so far, whose index may be lower or higher.
   template <bool kLast, class C>
   static void challenge(C x, int64_t from, C& winner, int64_t& at) {
     const bool is_equal = x == winner || (x != x && winner != winner);

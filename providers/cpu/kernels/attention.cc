@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention: softmax(scale Q K^T + bias) V for blocks of queries, so that only a block's scores are
-// held at a time, and only the keys that some query of the block may see are looked at. 16-bit
-// floats are computed in f32 and rounded once.
+// Attention: softmax(scale Q K^T + bias) V, by blocks of queries. Only the scores of a block are in
+// memory at a time, and keys that no query of the block may attend to are skipped. 16-bit floats
+// are computed in f32 and rounded once.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -23,12 +23,12 @@ namespace {
 
 enum Slot { kQ, kK, kV, kMask, kPastK, kPastV, kLengths };
 
-/// Queries whose scores are held at a time.
+/// Queries of a block.
 constexpr int64_t kBlock = 64;
-/// Positions beyond this are as good as at it; their sums cannot overflow.
+/// Positions are clamped to this, so that their sums cannot overflow.
 constexpr int64_t kMostPlaces = int64_t{1} << 40;
 
-/// Where the heads of an operand lie: [batch, heads, length, width] with strides; rows are dense.
+/// Layout of an operand: [batch, heads, length, width] with strides in elements; rows are dense.
 struct Heads {
   int64_t batch = 0;
   int64_t heads = 0;
@@ -67,12 +67,12 @@ C exponentials(C* x, int64_t count, C shift) {
   }
 }
 
-/// What is added to the scores: a mask of any broadcastable shape.
+/// The additive mask of the scores, broadcast to [batch, heads, queries, keys].
 template <class C>
 struct Bias {
   const C* data = nullptr;
   int64_t strides[3] = {0, 0, 0};  ///< of batch, head and query
-  int64_t keys = 0;                ///< beyond, everything is masked
+  int64_t keys = 0;                ///< keys from this index on are masked
 
   [[nodiscard]] const C* row(int64_t b, int64_t h, int64_t q) const {
     return data + b * strides[0] + h * strides[1] + q * strides[2];
@@ -156,8 +156,9 @@ class Attention final : public NodeKernel {
     }
   }
 
-  /// Past and new rows of each head, as output `present` if that is wanted; `heads` becomes where
-  /// they lie. Without a past and nobody who wants them they stay where they are.
+  /// Concatenates past and new rows of each head, into output `present` if the graph uses it, and
+  /// sets `heads` to the layout of the result. Without a past and that output, the input is used in
+  /// place.
   template <class T>
   const T* joined(sdk::Call& call, int slot, int past_slot, int present, Heads& heads) const {
     const bool has_past = call.has_input(past_slot);
@@ -233,7 +234,7 @@ class Attention final : public NodeKernel {
     return bias;
   }
 
-  /// The keys that query `i` of a batch may see are [begin, end).
+  /// The keys that query `i` of a batch may attend to: [begin, end).
   struct Range {
     int64_t begin;
     int64_t end;
@@ -249,7 +250,7 @@ class Attention final : public NodeKernel {
     return {std::min(begin, end), end};
   }
 
-  /// Everything that a block of queries is computed from.
+  /// The operands of a block of queries.
   template <class C>
   struct Operands {
     Heads q;
@@ -261,7 +262,7 @@ class Attention final : public NodeKernel {
     const C* v_data;
     C* y_data;
     Bias<C> bias;
-    const int64_t* lengths;  ///< keys of each batch that are no padding, or null
+    const int64_t* lengths;  ///< [batch]: keys that are not padding; null: all
     int64_t past;
     C factor;
   };
@@ -361,8 +362,8 @@ class Attention final : public NodeKernel {
     gemm_serial(values_args);
   }
 
-  /// In place; what lies outside of `range` or is masked by -infinity becomes 0, as does a row of
-  /// which nothing is left.
+  /// Softmax in place. Scores outside `range` and scores of -infinity become 0; a row without other
+  /// scores becomes 0.
   template <class C>
   void softmax(C* x, int64_t count, Range range, const C* bias) const {
     constexpr C kNone = -std::numeric_limits<C>::infinity();
@@ -396,7 +397,7 @@ class Attention final : public NodeKernel {
   int64_t right_;
 };
 
-/// The schema's body serves the rest.
+/// Refuses the forms that the ONNX function body computes instead.
 std::string check_form(const sdk::NodeView& node) {
   if (node.output(3).present()) return "the scores are wanted as an output";
   if (node.input(kV).dtype() != node.input(kQ).dtype()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization: with given statistics, or (training) with those of the batch. X, scale and
-// statistics may have three different element types; sums are formed in f64.
+// BatchNormalization, with given statistics or, in training mode, with those of the batch. X, scale
+// and statistics may have three different element types. Sums are accumulated in f64.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -18,13 +18,13 @@
 namespace gantry::cpu {
 namespace {
 
-/// Elements that one thread handles at least.
+/// Least number of elements for a thread.
 constexpr int64_t kBatchNormGrain = 32768;
 
-/// What differs between versions.
+/// Differences between operator versions.
 struct Rules {
   bool is_training = false;
-  bool is_per_channel = true;  ///< else each element of a sample has statistics of its own
+  bool is_per_channel = true;  ///< false: per element of a sample
   /// Versions before 14 wrote the statistics of the batch to two further outputs, with the divisor
   /// n - 1 for the running variance.
   bool saves_batch = false;
@@ -57,7 +57,7 @@ class BatchNorm final : public NodeKernel {
   [[nodiscard]] Layout resolve(sdk::Call& call) const {
     const sdk::Shape x = call.shape(0);
     if (x.rank < 1) fail("input 0 is a scalar, needs at least one axis");
-    // One axis: a batch of single numbers of one channel.
+    // Rank 1: [N] is treated as [N, 1].
     Layout layout = {x[0], 1, 1};
     if (x.rank > 1) {
       const int64_t rest = count_of({x.data + 2, x.rank - 2});
@@ -132,8 +132,8 @@ class BatchNorm final : public NodeKernel {
         fold(layout, x, channel, [mean](double v) { return (v - mean) * (v - mean); });
     return {mean, spread / count};
   }
-  /// f32 in vectors. Sums of short stretches are of f32, those of the stretches of f64; and the
-  /// second pass is of differences from about the mean, so that no large numbers cancel.
+  /// The SIMD form for f32. Short chunks are summed in f32, their sums in f64. The second pass sums
+  /// differences from an estimate of the mean, to avoid cancellation.
   static Statistics measure_channel(const Layout& layout, const float* x, int64_t channel) {
     const double count = static_cast<double>(layout.batch) * static_cast<double>(layout.plane);
     double sum = 0;
@@ -150,7 +150,7 @@ class BatchNorm final : public NodeKernel {
     const double rest = first / count;
     return {center + rest, second / count - rest * rest};
   }
-  /// visit(first element, count) for all elements of a channel.
+  /// Calls visit(first element, count) for the planes of a channel.
   template <class Visit>
   static void visit_stretches(const Layout& layout, const float* x, int64_t channel, Visit visit) {
     constexpr int64_t kStretch = 1024;
@@ -162,7 +162,7 @@ class BatchNorm final : public NodeKernel {
   }
   template <class T, class Term>
   static double fold(const Layout& layout, const T* x, int64_t channel, Term term) {
-    // Several sums at once: one would wait for itself at every step.
+    // Several accumulators hide the latency of additions.
     constexpr int64_t kLanes = 8;
     double lanes[kLanes] = {};
     const auto wide = [&](T v) { return term(static_cast<double>(static_cast<Compute<T>>(v))); };
@@ -237,7 +237,7 @@ std::unique_ptr<sdk::Kernel> make_with_is_test(const sdk::NodeView& node) {
                        node.get_int("spatial", 1) != 0, true};
   return std::make_unique<BatchNorm>(node, rules);
 }
-/// Versions 7 and 9: training is asked for by more than one output; `spatial` went with version 9.
+/// Versions 7 and 9: more than one output selects training. Version 9 has no attribute `spatial`.
 std::unique_ptr<sdk::Kernel> make_by_outputs(const sdk::NodeView& node) {
   const bool is_per_channel = node.since_version() >= 9 || node.get_int("spatial", 1) != 0;
   return std::make_unique<BatchNorm>(node, Rules{node.output_count() > 1, is_per_channel, true});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of two inputs.
+// Arithmetic operators of two inputs, with broadcasting.
 #include <cmath>
 #include <type_traits>
 
@@ -71,7 +71,8 @@ struct Mod {
   bool is_truncated;
 };
 
-/// Of two element types: the result has the base's. Integers to integer powers are exact and wrap.
+/// Pow: the result has the element type of the base. Integers to integer powers are exact and wrap
+/// around.
 struct Raise {
   static constexpr bool kSlow = true;
   template <class T, class E>
@@ -81,7 +82,7 @@ struct Raise {
     } else if constexpr (std::is_integral_v<T>) {
       return to_integer<T>(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
     } else {
-      // An exponent that T would round may lose what tells odd from even.
+      // Rounding the exponent to T could change its parity.
       constexpr bool kIsWider = sizeof(E) >= sizeof(T) && !std::is_same_v<E, T>;
       using Wide = std::conditional_t<kIsWider, double, T>;
       return static_cast<T>(std::pow(static_cast<Wide>(base), static_cast<Wide>(exponent)));
@@ -115,7 +116,7 @@ class Pow final : public NodeKernel {
   }
 
  private:
-  /// What raises f32 to the power without logarithms; null if nothing does.
+  /// The SIMD function that computes this power of f32 without logarithms; null if there is none.
   static simd::Map* map_of(float power) {
     if (power == 2.0F) return &simd::square;
     if (power == 3.0F) return &simd::cube;
@@ -123,7 +124,7 @@ class Pow final : public NodeKernel {
     if (power == -1.0F) return &simd::reciprocal;
     return nullptr;
   }
-  /// The most frequent powers of f32. False if this is another.
+  /// Computes the most frequent powers of f32. Returns false for other exponents.
   static bool run_known_power(sdk::Call& call, const gantry_tensor& base,
                               const gantry_tensor& exponent) {
     if (base.dtype != GANTRY_FLOAT || exponent.dtype != GANTRY_FLOAT || exponent.rank > base.rank)

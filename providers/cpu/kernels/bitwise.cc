@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on bits and on truth values.
+// Bitwise and logical operators.
 #include "attributes.h"
 #include "kernels/all_kernels.h"
 #include "kernels/elementwise.h"
@@ -12,7 +12,8 @@ using BitwiseOr = std::bit_or<>;
 using BitwiseXor = std::bit_xor<>;
 using BitwiseNot = std::bit_not<>;
 
-/// Shifts by too many bits, or by a negative number of them, leave only what the sign fills in.
+/// BitShift. Shifting by a negative amount or by the width or more leaves 0, or copies of the sign
+/// bit in a right shift.
 struct BitShift {
   explicit BitShift(const sdk::NodeView& node)
       : is_left(read_choice(node, "direction", "", {"LEFT", "RIGHT"}) == 0) {}
@@ -29,7 +30,7 @@ struct BitShift {
   bool is_left;
 };
 
-// Without the branches of && and ||, so that loops over them become vectors.
+// Bitwise functors have no branches, unlike && and ||, so loops vectorize.
 using And = std::bit_and<>;
 using Or = std::bit_or<>;
 using Xor = std::not_equal_to<>;

@@ -54,9 +54,9 @@ T load(const T* source) {
   return value;
 }
 
-/// Of integers, whose sums wrap around, so that signed types are computed as unsigned ones; and of
-/// floats where the library has no room. Rows of b are read in turn and a block of them stays in
-/// the cache while all rows of c use it.
+/// GEMM of integers, and of floats if OpenBLAS has no buffer. Integers wrap around, so signed types
+/// are computed as unsigned ones. A block of rows of b stays in the cache while all rows of c use
+/// it.
 template <class T>
 void plain_gemm(const GemmArgs<T>& p) {
   using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
@@ -95,7 +95,7 @@ void plain_gemm(const GemmArgs<T>& p) {
   }
 }
 
-/// OpenBLAS's GEMM does not hand products with one row or column to its much faster GEMV.
+/// OpenBLAS's GEMM does not call its much faster GEMV for one row or column, so this does.
 template <class T>
 void float_gemm(const GemmArgs<T>& p) {
   if (p.m == 0 || p.n == 0) return;

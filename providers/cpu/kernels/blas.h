@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products: f32 and f64 by OpenBLAS (the build without threads of its own), integers by a
-// loop of ours, and how a product is split over the run's threads. Matrices are row-major and may
-// start at any byte. Any thread.
+// GEMM: f32 and f64 by OpenBLAS (its single-threaded build), integers by a loop of this provider,
+// both split over the threads of the run. Matrices are row-major and need no alignment. Any thread.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -15,8 +14,8 @@
 
 namespace gantry::cpu {
 
-/// c[m, n] = alpha op(a)[m, k] op(b)[k, n] + beta c; op transposes if asked. `ld*` are distances
-/// between rows.
+/// c[m, n] = alpha op(a)[m, k] op(b)[k, n] + beta c, where op transposes or not. `ld*` are the row
+/// strides of the stored matrices, in elements. With beta 0, c need not be initialised.
 template <class T>
 struct GemmArgs {
   bool transpose_a = false;
@@ -33,7 +32,7 @@ struct GemmArgs {
   T* c = nullptr;
   int64_t ldc = 0;
 
-  /// The part that computes rows [begin, end) of c.
+  /// The arguments that compute rows [begin, end) of c.
   [[nodiscard]] GemmArgs rows(int64_t begin, int64_t end) const {
     GemmArgs part = *this;
     part.m = end - begin;
@@ -41,7 +40,7 @@ struct GemmArgs {
     part.c = c + begin * ldc;
     return part;
   }
-  /// The part that computes columns [begin, end) of c.
+  /// The arguments that compute columns [begin, end) of c.
   [[nodiscard]] GemmArgs columns(int64_t begin, int64_t end) const {
     GemmArgs part = *this;
     part.n = end - begin;
@@ -51,12 +50,13 @@ struct GemmArgs {
   }
 };
 
-/// The element types of MatMul and Gemm, and that their matrices may start at any byte.
+/// The element types of MatMul and Gemm.
 using GemmTypes = TypeList<float, double, Float16, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
 inline constexpr sdk::DTypeSet kGemmDTypes = dtype_set(GemmTypes{});
+/// Inputs 0 and 1 need no alignment.
 inline constexpr sdk::Marks kUnalignedMatrices = {.unaligned_inputs = 3};
 
-/// Plain product of dense matrices.
+/// c[m, n] = a[m, k] b[k, n] of dense matrices.
 template <class T>
 GemmArgs<T> dense_gemm(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c) {
   GemmArgs<T> args;
@@ -72,24 +72,25 @@ GemmArgs<T> dense_gemm(int64_t m, int64_t n, int64_t k, const T* a, const T* b, 
   return args;
 }
 
-/// On the calling thread. Extents and row distances are below 2^31, see check_gemm. Throws
-/// nothing.
+/// Runs on the calling thread. Requires extents and row strides below 2^31, see check_gemm(). Does
+/// not throw.
 template <class T>
 void gemm_serial(const GemmArgs<T>& args);
 
-/// Throws INVALID_ARGUMENT if an extent is beyond what the library counts with (2^31 - 1).
+/// Throws INVALID_ARGUMENT if an extent is above 2^31 - 1, the largest that OpenBLAS accepts.
 void check_gemm(int64_t m, int64_t n, int64_t k, const std::string& label);
 
-/// Multiplications for which a second thread pays: some 10 us of work.
+/// Multiplications that justify another thread: some 10 us of work.
 inline constexpr int64_t kGemmGrain = int64_t{1} << 20;
 
-/// On the threads of the run, split along the longer of c's axes.
+/// Runs on the threads of the run, split along the longer axis of c. The same requirements as
+/// gemm_serial().
 template <class T>
 void gemm(sdk::Call& call, const GemmArgs<T>& args) {
   if (args.m == 0 || args.n == 0) return;
   const int64_t work = args.m * args.n * std::max<int64_t>(args.k, 1);
   const bool is_vector = args.m == 1 || args.n == 1;
-  // A product with a vector is bound by memory, so that each multiplication takes longer.
+  // GEMV is bound by memory, so each multiplication takes longer.
   const int64_t grain = is_vector ? kGemmGrain / 8 : kGemmGrain;
   const int64_t parts = work < 2 * grain ? 1 : std::min<int64_t>(call.thread_count(), work / grain);
   if (parts <= 1) return gemm_serial(args);

@@ -26,14 +26,14 @@ void* __wrap_mmap(void* address, size_t size_bytes, int protection, int flags, i
 
 namespace {
 
-/// The library ends the process when its table of 128 buffers is full; no call takes more than one.
+/// OpenBLAS ends the process when its table of 128 buffers is full. A call takes at most one.
 constexpr int kMostBuffers = 120;
 
-/// Address space of one, and some more: 32 MiB for each of four kinds of blocks.
+/// Address space of a buffer, rounded up: 32 MiB for each of four kinds of blocks.
 constexpr size_t kBufferBytes = size_t{130} << 20;
 
-// The library makes a buffer only where all that it has are taken. So it never needs more of them
-// than were promised at a time, and for each of those that it has not made there is a spare room.
+// OpenBLAS creates a buffer only if all existing ones are in use, so it never has more than were
+// reserved at one time. `rooms` holds a mapping for each reserved buffer that it has not created.
 struct BufferTable {
   gantry::sdk::Mutex mutex;
   gantry::sdk::CondVar freed;
@@ -48,8 +48,8 @@ BufferTable& buffer_table() {
   return table;
 }
 
-// The thread that makes a buffer, which holds the table's mutex, and the room for it. Atomic for
-// other threads that map something meanwhile: they find that they are not it.
+// The thread that is creating a buffer, which holds the table's mutex, and the mapping for it.
+// Atomic, since other threads that call mmap meanwhile compare themselves with it.
 constinit std::atomic<pthread_t> maker{};
 constinit void* offered = nullptr;
 

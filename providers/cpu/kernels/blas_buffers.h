@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Working buffers of OpenBLAS. Its build without threads takes them from a table without a lock, so
-// that two threads could get the same one, and asks the system for a new one again for ever where
-// there is no address space. The linker (--wrap) sends what it asks for through blas_buffers.cc.
-// Any thread.
+// Working buffers of OpenBLAS. Its single-threaded build takes them from a table without a lock, so
+// two threads could get the same buffer; and it retries for ever if mmap fails. The linker (--wrap)
+// redirects its allocations to blas_buffers.cc, which locks the table and reserves address space
+// before each call. Any thread.
 #pragma once
 
 namespace gantry::cpu {
 
-/// Promises the buffer that one call of the library may take while this lives. Waits while as many
-/// are promised as the library has room for.
+/// Reserves one buffer for a call of OpenBLAS, as long as this object lives. The constructor blocks
+/// while all buffers of the library's table are reserved.
 class BlasBuffer {
  public:
   BlasBuffer();
@@ -16,7 +16,7 @@ class BlasBuffer {
   BlasBuffer(const BlasBuffer&) = delete;
   BlasBuffer& operator=(const BlasBuffer&) = delete;
 
-  /// False: the system has no address space for it, and the library must not be called.
+  /// False if there is no address space for the buffer; OpenBLAS must then not be called.
   [[nodiscard]] bool is_promised() const { return is_promised_; }
 
  private:

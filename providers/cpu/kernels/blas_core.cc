@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of its kernels OpenBLAS uses. By itself it looks for the CPU's model in a list that ends
-// with its release (Debian 12's knows no CPU of 2022 or later and may fall back to kernels of 2004,
-// a fifth as fast), and before that for OPENBLAS_CORETYPE in the environment, which may be meant
-// for another library or an older machine. It asks when the provider is loaded; the linker (--wrap)
-// sends the question through here, so that the instructions which the CPU has decide, and nobody's
-// environment is changed. Kernels that are never the answer are not linked.
+// Selects the kernels that OpenBLAS uses, by the instruction sets of the CPU. OpenBLAS itself looks
+// up the CPU model in a list that ends with its release: Debian 12's knows no CPU of 2022 or later
+// and may fall back to kernels of 2004, a fifth as fast. Before that it reads OPENBLAS_CORETYPE
+// from the environment, which may be meant for another library or machine. The linker (--wrap)
+// redirects that getenv() to this file, so the environment is neither used nor changed. Kernels
+// that are never selected are not linked.
 #include <string_view>
 
 #if defined(__x86_64__)
@@ -17,8 +17,8 @@ char* __real_getenv(const char* name);
 char* __wrap_getenv(const char* name);
 
 #if defined(__x86_64__)
-// The library's tables of the kernels for one model each, 17 MB in all, of which it only compares
-// the addresses with the chosen one's. Defined here, they are not looked for in the archive.
+// OpenBLAS's kernel tables, one for each CPU model. It only compares the addresses of those not
+// selected. Defining them here keeps their kernels, 17 MB, out of the link.
 #define GANTRY_ABSENT_KERNELS(MODEL) \
   extern char gotoblas_##MODEL;      \
   char gotoblas_##MODEL = 0
@@ -43,10 +43,11 @@ GANTRY_ABSENT_KERNELS(ZEN);
 
 namespace {
 
-/// The library's name for the kernels; null: it is to choose.
+/// OpenBLAS's name for the kernels to use; null: OpenBLAS chooses.
 const char* core_of_this_cpu() {
 #if defined(__x86_64__)
-  // Of the C library, as providers/highway/targets.cc: it knows before any constructor may ask.
+  // The C library's CPU features, as in providers/highway/targets.cc: they are set before any
+  // constructor runs.
   if (CPU_FEATURE_ACTIVE(AVX512F) && CPU_FEATURE_ACTIVE(AVX512BW) && CPU_FEATURE_ACTIVE(AVX512DQ) &&
       CPU_FEATURE_ACTIVE(AVX512VL))
     return "SkylakeX";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cast and CastLike between all element types but the complex ones. Common types convert directly;
-// float8 and packed types go through a block of f32 or int64 on the stack; texts go element by
+// Cast and CastLike between all element types but the complex ones. Common types convert directly.
+// Float8 and packed types convert through a block of f32 or int64 on the stack, strings element by
 // element.
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ namespace {
 using CommonTypes = Concat<NumberTypes, TypeList<Boolean>>;
 using RareTypes = Concat<Float8Types, PackedTypes, Float6Types>;
 
-/// What the node's attributes say about conversions to the 8-bit floats.
+/// The node's attributes on conversions to 8-bit floats.
 struct CastRules {
   bool saturate = true;
   Float8E8M0::Round round = Float8E8M0::Round::kUp;
@@ -39,8 +39,8 @@ template <class T>
 inline constexpr bool kIsIntegerLike = std::is_integral_v<T> || std::is_same_v<T, Boolean> ||
                                        (kIsPackedType<T> && !kIsPackedFloat<T>);
 
-/// Rounds to f32 such that a further rounding to a narrower float is right: an inexact result gets
-/// an odd last bit.
+/// Rounds to f32 by round-to-odd, so that rounding again to a narrower float gives the correctly
+/// rounded result.
 float round_to_odd(double x) {
   const auto nearest = static_cast<float>(x);
   if (static_cast<double>(nearest) == x || x != x || std::isinf(nearest)) return nearest;
@@ -50,7 +50,7 @@ float round_to_odd(double x) {
   return std::bit_cast<float>(is_away ? bits - 1 : bits + 1);
 }
 
-/// One common type to another.
+/// Converts between two common types.
 template <class To, class From>
 To convert(From x) {
   if constexpr (std::is_same_v<To, From>) {
@@ -95,8 +95,9 @@ To from_integer(int64_t x) {
   }
 }
 
-/// A conversion with a rare type on a side: elements [begin, begin + n) to or from a block.
+/// Conversions with a rare type on one side work in blocks of this many elements.
 constexpr int64_t kBlock = 256;
+/// Convert elements [begin, begin + n) of `data` to or from a block.
 template <class Carrier>
 using Load = void (*)(const void* data, int64_t begin, int64_t n, Carrier* block);
 template <class Carrier>
@@ -162,7 +163,7 @@ void convert_by_blocks(sdk::Call& call, const gantry_tensor& x, const gantry_ten
     if constexpr (std::is_same_v<Carrier, float> || kIsIntegerLike<To>)
       store_block = &store<To, Carrier>;
   });
-  // Threads take whole blocks, so that none shares a byte of packed elements with another.
+  // Threads work on whole blocks, so that no two write the same byte of packed elements.
   const int64_t blocks = (count + kBlock - 1) / kBlock;
   call.parallel_for(blocks, 16, [&](int64_t first, int64_t last) {
     Carrier block[kBlock];
@@ -313,7 +314,7 @@ class CastKernel : public NodeKernel {
   CastRules rules_;
 };
 
-/// Version 1 names the type by a text, later ones by its number.
+/// Attribute `to` is a string in version 1, an integer in later versions.
 uint32_t type_from_name(const sdk::NodeView& node) {
   const int index = read_choice(node, "to", "",
                                 {"FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as texts, the way Cast reads and writes them. Nothing here allocates or depends on the
-// locale.
+// Converts numbers to and from strings as Cast does. Nothing here allocates or depends on the
+// locale. Any thread.
 #pragma once
 
 #include <array>
@@ -10,18 +10,19 @@
 
 namespace gantry::cpu {
 
-/// Enough for every number.
+/// Bytes that hold the text of any number.
 inline constexpr size_t kNumberText = 48;
 
-/// A number read from a text: exact as an integer if it was written as one that fits 64 bits.
+/// A number read from a string. `is_integer`: it was written as an integer of at most 64 bits, and
+/// `integer` is exact.
 struct Number {
   double real;
   int64_t integer;  ///< the low 64 bits, two's complement
   bool is_integer;
 };
 
-/// Decimal and scientific notation, "inf", "infinity" and "nan" in any case, a sign, space around
-/// it; nothing for other texts.
+/// Reads decimal and scientific notation, "inf", "infinity" and "nan" in any case, with an optional
+/// sign and surrounding white space. std::nullopt for other strings.
 std::optional<Number> read_number(std::string_view text);
 
 /// The shortest decimal text that reads back as the same number, plain from 1e-5 up to 1e16

@@ -12,7 +12,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Where the bounds cross, the upper one wins. NaN stays. The bounds are numbers.
+/// min(max(x, low), high). NaN elements stay NaN. Requires bounds that are not NaN.
 template <class C>
 struct Clamp {
   template <class T>
@@ -28,7 +28,7 @@ struct Clamp {
   C high;
 };
 
-/// What a bound that is NaN makes of every element, as the standard's Min and Max do.
+/// Fills the output with NaN, as Max and Min do for a NaN bound.
 template <class C>
 struct AlwaysNan {
   template <class T>
@@ -54,7 +54,8 @@ void clip(sdk::Call& call, Compute<T> low, Compute<T> high) {
   run(Clamp<Compute<T>>{low, high});
 }
 
-/// An absent bound is none in version 1 and the largest f32 since version 6.
+/// Bounds from attributes. An absent bound is no bound in version 1, and the lowest or largest f32
+/// from version 6 on.
 template <bool kIsVersion1>
 class ClipByAttributes final : public NodeKernel {
  public:
@@ -101,7 +102,7 @@ class ClipByInputs final : public NodeKernel {
     }
     return static_cast<Compute<T>>(*static_cast<const T*>(tensor.data));
   }
-  /// An absent bound is the type's largest finite number, so that infinities become finite.
+  /// An absent bound is the type's lowest or largest finite number, so infinities become finite.
   template <class T>
   static Compute<T> highest() {
     if constexpr (std::is_same_v<T, Float16>) {

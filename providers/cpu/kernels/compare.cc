@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons of two inputs, of texts too.
+// Comparison operators of two inputs, also of strings.
 #include <functional>
 #include <string_view>
 

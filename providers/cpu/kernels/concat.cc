@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joining along an axis and the reverse: Concat, Split.
+// Concat and Split.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -62,8 +62,8 @@ class ConcatKernel final : public NodeKernel {
   int64_t axis_;
 };
 
-/// Parts by the attribute `split` (opset 1 to 12) or input 1 (opset 1 and since 13); none given:
-/// equal parts.
+/// Part extents from attribute `split` (opset 1 to 12) or input 1 (opset 1, and 13 on); without
+/// either, equal parts.
 class SplitKernel final : public NodeKernel {
  public:
   explicit SplitKernel(const sdk::NodeView& node)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors made from nothing but attributes and shapes: Constant, ConstantOfShape, EyeLike, Range.
+// Operators that generate tensors: Constant, ConstantOfShape, EyeLike, Range.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace gantry::cpu {
 
 namespace {
 
-/// Keeps the value that the node carries and hands it out in every run. The core folds constants,
-/// so this runs only where a body or another tool leaves one.
+/// Outputs the value of its attribute. The core folds constants, so this runs only for a Constant
+/// in a function body or from another tool.
 class Constant final : public NodeKernel {
  public:
   explicit Constant(const sdk::NodeView& node) : NodeKernel(node), value_(of(node)) {}
@@ -85,7 +85,7 @@ class ConstantOfShape final : public NodeKernel {
     }
     dtype_ = tensor->dtype;
     std::memcpy(unit_, tensor->data, static_cast<size_t>(unit_bytes(dtype_)));
-    // A unit of a packed type is one element, without what fills up its byte.
+    // A unit of a packed type is one element; clears the other bits of its byte.
     if (is_packed(dtype_)) unit_[0] &= static_cast<uint8_t>((1 << bits_of(dtype_)) - 1);
   }
   void run(sdk::Call& call) const override {
@@ -133,12 +133,12 @@ class EyeLike final : public NodeKernel {
   int64_t diagonal_;
 };
 
-/// Elements are start + i * delta, computed in float for the 16-bit floats, so that errors do not
-/// add up.
-/// Numbers of a range that one thread writes at least.
+/// Least number of elements of a Range that a thread writes.
 constexpr int64_t kFillGrain = 16384;
 constexpr int64_t kBlock = 1024;
 
+/// Element i is start + i * delta, computed in float for the 16-bit floats, so that errors do not
+/// add up.
 class Range final : public NodeKernel {
  public:
   explicit Range(const sdk::NodeView& node) : NodeKernel(node) {}
@@ -171,7 +171,7 @@ class Range final : public NodeKernel {
     });
   }
 
-  /// Vectors have the numbers of 32 bits as floats on any machine, those of 64 bits on few.
+  /// Every instruction set converts 32-bit integers to float with SIMD, few convert 64-bit ones.
   template <class T, class C>
   static void fill_floats(T* output, int64_t begin, int64_t end, C start, C delta) {
     const auto narrow_end = static_cast<int32_t>(std::min<int64_t>(end, INT32_MAX));
@@ -187,8 +187,8 @@ class Range final : public NodeKernel {
       output[i] = static_cast<T>(start + static_cast<C>(i) * delta);
   }
 
-  /// Every element fits; what it is made of may wrap on the way. Sums are vectors on any machine,
-  /// products of 64 bits on few.
+  /// Every element fits T; intermediate values may wrap around. Additions, as every instruction set
+  /// has them with SIMD; few multiply 64-bit integers.
   template <class T>
   static void fill_integers(T* output, int64_t begin, int64_t end, uint64_t start, uint64_t delta) {
     uint64_t value = start + static_cast<uint64_t>(begin) * delta;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv, by matrix products (convolution.h); a depthwise f32 window is a weighted sum of shifted
-// rows. 16-bit floats are computed in f32.
+// Conv by GEMM (convolution.h). Depthwise f32 convolution is a weighted sum of shifted rows. 16-bit
+// floats are computed in f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -19,9 +19,9 @@
 namespace gantry::cpu {
 namespace {
 
-/// Depthwise windows over one or two axes: each output channel sees one input channel. Bands of
-/// rows are copied with their padding, columns sorted by their rest modulo the stride, so that
-/// every tap reads a run of neighbours.
+/// Depthwise convolution over one or two spatial axes. Bands of rows are copied with their padding
+/// and with columns grouped by their index modulo the stride, so that every tap reads contiguous
+/// elements.
 class Depthwise {
  public:
   Depthwise(sdk::Call& call, const ConvShape& shape, const float* x, const float* w,
@@ -45,14 +45,13 @@ class Depthwise {
       offsets_[t] = t / columns_.kernel * rows_.dilation * pitch_ +
                     column % columns_.stride * phase_ + column / columns_.stride;
     }
-    // The weights may start at any byte.
+    // The weights may be unaligned.
     const int64_t weights = shape.groups * shape.features * taps_;
     w_ = call.scratch<float>(weights);
     widen<float>(w, w_, weights);
   }
 
-  /// Elements of a band for the widest rows that are worth it; beyond, tiles of windows are
-  /// gathered.
+  /// True if a band of the input fits; otherwise im2col with GEMM is used.
   static bool suits(const ConvShape& shape) {
     if (shape.channels != 1 || shape.window.rank() > 2) return false;
     const WindowAxis& columns = shape.window[shape.window.rank() - 1];
@@ -70,7 +69,8 @@ class Depthwise {
     auto* bands = call_.scratch<float>(parts * band_elements);
     call_.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
       float* band = bands + begin * band_elements;
-      // Lanes beyond a row's last window are read, and must not be signalling or slow numbers.
+      // Lanes beyond the last window of a row are read; zeros avoid signalling NaNs and subnormals
+      // there.
       std::fill_n(band, band_elements, 0.0F);
       for (int64_t i = channels * begin / parts; i < channels * end / parts; ++i)
         run_channel(i, band);
@@ -98,7 +98,7 @@ class Depthwise {
     }
   }
 
-  /// The input rows that the windows of rows [row, end) see.
+  /// Copies the input rows that output rows [row, end) read.
   void fill_band(const float* x, int64_t row, int64_t end, float* band) const {
     const int64_t first = rows_.start(row);
     const int64_t count = (end - 1 - row) * rows_.stride + rows_.span();

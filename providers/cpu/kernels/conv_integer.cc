@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of quantized numbers: ConvInteger, QLinearConv. The operands, less their zero
-// points, are convolved in f32 where every sum is exact in it, else in f64.
+// Quantized convolution: ConvInteger, QLinearConv. The operands, minus their zero points, are
+// convolved in f32 if every sum is exact in f32, otherwise in f64.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -19,15 +19,16 @@ namespace {
 
 using ByteTypes = TypeList<uint8_t, int8_t>;
 
-/// The deepest window whose sums of products of two bytes stay below 2^24, where f32 is exact.
+/// Largest window for which sums of products of 8-bit values minus zero points stay below 2^24,
+/// where f32 is exact.
 constexpr int64_t kExactDepth = 256;
 
-/// The filters of a convolution of bytes, each less a whole number of its own, which leaves sums of
-/// half the size and less. Behind those of each group stands one of ones: its sums, times that
-/// number, are what is missing from the others'.
+/// The filters of an int8 convolution, each centred: minus an integer of its own, which at least
+/// halves the magnitude of the sums. A filter of ones is appended to each group; its sums, times
+/// that integer, restore the sums of the original filters.
 class CentredFilters {
  public:
-  /// w: [groups * features, depth], whole numbers of magnitude 255 at most.
+  /// w: [groups * features, depth], integers of magnitude at most 255.
   CentredFilters(sdk::Call& call, const ConvShape& shape, const float* w)
       : filters_(shape.features),
         weights_(call.scratch<float>(shape.groups * (filters_ + 1) * shape.depth())),
@@ -48,11 +49,11 @@ class CentredFilters {
     }
   }
 
-  /// True if every sum is exact in f32, and what is restored in 32 bits.
+  /// True if every centred sum is exact in f32 and every restored sum fits int32.
   [[nodiscard]] bool are_exact() const { return are_exact_; }
   [[nodiscard]] const float* weights() const { return weights_; }
-  /// The sums of plane `plane` of [batch * groups * features], each of `count`, from those of the
-  /// convolution with weights().
+  /// Restores plane `plane` of [batch * groups * features], of `count` sums, from `sums`, the
+  /// result of the convolution with weights().
   void restore(const float* sums, int64_t plane, int64_t groups, int64_t count, int32_t* y) const {
     const int64_t group = plane / filters_;
     const float* own = sums + (plane + group) * count;
@@ -75,7 +76,7 @@ class QuantizedConvolution : public ConvKernel {
  protected:
   explicit QuantizedConvolution(const sdk::NodeView& node) : ConvKernel(node) {}
 
-  /// Where the operands are.
+  /// Input slots of the operands.
   struct Slots {
     int x;
     int x_zero;
@@ -83,8 +84,8 @@ class QuantizedConvolution : public ConvKernel {
     int w_zero;
   };
 
-  /// Calls use(sums) with the exact sums for `shape`, of which make_output() was called, as float,
-  /// double or int32_t.
+  /// Calls use(sums) with the exact sums as float, double or int32_t. Requires a `shape` completed
+  /// by make_output().
   template <class Use>
   void convolve(sdk::Call& call, const ConvShape& shape, const Slots& slots, Use use) const {
     const int64_t planes = shape.batch * shape.groups * shape.features;
@@ -155,7 +156,7 @@ class ConvInteger final : public QuantizedConvolution {
   static void store(sdk::Call& call, const C* sums, const gantry_tensor& output) {
     auto* y = static_cast<int32_t*>(output.data);
     call.parallel_for(sdk::Shape(output).element_count(), 32768, [&](int64_t begin, int64_t end) {
-      // Beyond 32 bits the accumulation wraps around.
+      // Sums beyond int32 wrap around.
       for (int64_t i = begin; i < end; ++i)
         y[i] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(sums[i])));
     });
@@ -207,7 +208,7 @@ class QLinearConv final : public QuantizedConvolution {
       call.parallel_for(shape.batch * features, grain, [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
           const float factor = x_scale * w_scale[row % features * w_step] / y_scale;
-          // The bias has 32 bits.
+          // The bias is int32.
           const double added = bias ? bias[row % features] : 0;
           for (int64_t i = row * plane; i < (row + 1) * plane; ++i) {
             const auto sum = static_cast<float>(static_cast<double>(sums[i]) + added);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose: for some output channels at a time, a matrix product gives what every input
-// contributes to each tap, and the taps are added up in the output. 16-bit floats are computed in
-// f32.
+// ConvTranspose by GEMM and col2im, a block of output channels at a time: the GEMM computes the
+// contribution of every input pixel to each kernel position, and the contributions are added up in
+// the output. 16-bit floats are computed in f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -19,10 +19,10 @@
 namespace gantry::cpu {
 namespace {
 
-/// Elements of the contributions that are held at once, some megabytes.
+/// Elements of contributions of a block: one megabyte of f32.
 constexpr int64_t kTileElements = 256 * 1024;
 
-/// The window's "input" is the output of this operator, its "output" the input.
+/// In `window`, "input" is the output of this operator and "output" its input.
 struct Deconvolution {
   int64_t batch;
   int64_t groups;
@@ -76,7 +76,7 @@ class ConvTranspose final : public NodeKernel {
   }
 
  private:
-  /// Checks the inputs and places the window; the planes are left to the caller.
+  /// Checks the inputs and computes the window; the caller sets the plane sizes.
   [[nodiscard]] Deconvolution resolve(sdk::Call& call) const {
     const sdk::Shape x = call.shape(0);
     const sdk::Shape w = call.shape(1);
@@ -113,7 +113,7 @@ class ConvTranspose final : public NodeKernel {
     return shape;
   }
 
-  /// Turns an axis around and sets its pads and the output extent.
+  /// Exchanges the input and output of an axis and computes its pads and output extent.
   void place(WindowAxis& axis, int index) const {
     const auto i = static_cast<size_t>(index);
     const auto rank = attributes_.strides.empty() ? i + 1 : attributes_.strides.size();
@@ -131,8 +131,8 @@ class ConvTranspose final : public NodeKernel {
     if (!output_shape_.empty() || is_same) {
       axis.input = output_shape_.empty() ? inputs * axis.stride : spatial_extent(index);
       const int64_t total = std::max<int64_t>(full - axis.input, 0);
-      // The larger half of the padding: since version 11 at the end for SAME_UPPER, else at the
-      // begin; before the other way.
+      // An odd padding has one element more at the end for SAME_UPPER and at the start otherwise;
+      // below version 11 the other way round.
       const bool larger_at_end = (attributes_.auto_pad == AutoPad::kSameUpper) != swaps_halves_;
       axis.pad_begin = larger_at_end ? total / 2 : total - total / 2;
       axis.pad_end = total - axis.pad_begin;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs and outputs in the type in which a kernel computes: 16-bit floats in f32, other types by
-// element. Any thread.
+// Converts between element types and the type in which a kernel computes, Compute<T>: float for
+// 16-bit floats, usually T itself. Any thread.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -16,7 +16,7 @@
 
 namespace gantry::cpu {
 
-/// Copies `count` elements of T, which may start at any byte, to their compute type.
+/// Converts `count` elements of T, at any alignment, to their compute type.
 template <class T>
 void widen(const void* source, Compute<T>* target, int64_t count) {
   if constexpr (std::is_same_v<T, Compute<T>>) {
@@ -45,11 +45,11 @@ void narrow(const Compute<T>* source, T* target, int64_t count) {
   }
 }
 
-/// Least number of 16-bit elements that a thread converts.
+/// Least number of elements that a thread converts.
 inline constexpr int64_t kConvertGrain = 16384;
 
-/// `count` elements of T, or all of a tensor, in their compute type: the data itself, or a copy in
-/// scratch memory.
+/// `count` elements of T in their compute type: the data itself if that is T, otherwise a copy in
+/// scratch memory. Valid until run() returns.
 template <class T>
 const Compute<T>* widened(sdk::Call& call, const void* data, int64_t count) {
   if constexpr (std::is_same_v<T, Compute<T>>) {
@@ -68,8 +68,8 @@ const Compute<T>* widened(sdk::Call& call, const gantry_tensor& tensor) {
   return widened<T>(call, tensor.data, sdk::Shape(tensor).element_count());
 }
 
-/// Where a result is computed before it is an output of type T: the output itself, or scratch
-/// memory; `narrow` ends the work.
+/// Memory for a result in the compute type of an output of type T: the output itself, or scratch
+/// memory. The kernel writes it, then calls narrow() with both.
 template <class T>
 Compute<T>* wide_output(sdk::Call& call, gantry_tensor& output) {
   if constexpr (std::is_same_v<T, Compute<T>>) {
@@ -78,6 +78,7 @@ Compute<T>* wide_output(sdk::Call& call, gantry_tensor& output) {
     return call.scratch<Compute<T>>(sdk::Shape(output).element_count());
   }
 }
+/// Converts a result of wide_output() to the output; does nothing if it was computed in place.
 template <class T>
 void narrow(sdk::Call& call, const Compute<T>* result, gantry_tensor& output) {
   if constexpr (!std::is_same_v<T, Compute<T>>) {
@@ -89,7 +90,8 @@ void narrow(sdk::Call& call, const Compute<T>* result, gantry_tensor& output) {
   }
 }
 
-/// The elements of an input as C, in scratch memory.
+/// The elements of an input converted to C, in scratch memory. Throws UNSUPPORTED for an element
+/// type outside `Types`.
 template <class Types, class C>
 C* read_as(sdk::Call& call, int slot) {
   const gantry_tensor& tensor = call.input(slot);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution as matrix products, shared by the operators that convolve: a window of one element is
-// a product on the input itself; others gather a tile of windows at a time into a matrix that stays
-// in the cache (im2col) and multiply that. Made per run, on the stack.
+// Convolution by GEMM, shared by the convolution operators. A 1x1 convolution multiplies the input
+// directly. Others gather a tile of windows into a matrix that stays in the cache (im2col) and
+// multiply that. Tensors are NCHW with any number of spatial axes. Made per run, on the stack.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -19,19 +19,20 @@ namespace gantry::cpu {
 
 /// Elements of a gathered tile: half a megabyte of f32, within the second-level cache.
 inline constexpr int64_t kTileElements = 128 * 1024;
-/// Fewest windows in a tile: below this the product spends its time on packing the weights.
+/// Least number of windows in a tile. With fewer, GEMM spends its time packing the weights.
 inline constexpr int64_t kLeastTile = 48;
 
-/// Everything that the loops need of the shapes of a run.
+/// The extents of one convolution.
 struct ConvShape {
   int64_t batch;
   int64_t groups;
-  int64_t channels;  ///< input channels of one group
-  int64_t features;  ///< output channels of one group
-  int64_t in_plane;
-  int64_t out_plane;
+  int64_t channels;   ///< input channels of one group
+  int64_t features;   ///< output channels of one group
+  int64_t in_plane;   ///< elements of an input channel
+  int64_t out_plane;  ///< elements of an output channel
   Window window;
 
+  /// Weights of one output channel: the inner extent of the GEMM.
   [[nodiscard]] int64_t depth() const { return channels * window.kernel_count(); }
   [[nodiscard]] bool is_pointwise() const {
     for (int i = 0; i < window.rank(); ++i) {
@@ -52,8 +53,9 @@ void copy_every(const T* source, int64_t stride, T* target, int64_t count) {
   }
 }
 
-/// Rows [row, end_row) of the matrix whose row (channel, tap) holds the inputs that the tap of the
-/// windows [p0, p1) sees.
+/// Writes rows [row, end_row) of the im2col matrix for the windows [p0, p1) of one group's input. A
+/// row belongs to a pair (channel, kernel position) and holds its input element in each window, 0
+/// in the padding.
 template <class T>
 void gather_windows(const ConvShape& shape, const T* x, int64_t row, int64_t end_row, int64_t p0,
                     int64_t p1, T* target) {
@@ -101,7 +103,8 @@ void gather_windows(const ConvShape& shape, const T* x, int64_t row, int64_t end
   }
 }
 
-/// One convolution with operands in their compute type.
+/// One convolution in type T. x: [N, C, ...], w: [M, C / group, ...], bias: [M] or null, y: [N, M,
+/// ...].
 template <class T>
 class Convolution {
  public:
@@ -137,7 +140,7 @@ class Convolution {
     return pointwise_ ? 0 : shape_.depth() * std::min(tile_, shape_.out_plane);
   }
 
-  /// Each thread gathers and multiplies tiles of its own.
+  /// Each thread gathers and multiplies its own tiles.
   void run_by_tiles(int64_t threads) {
     const int64_t tiles = count_of_tiles();
     const int64_t units = shape_.batch * shape_.groups * tiles;
@@ -181,7 +184,7 @@ class Convolution {
     return x_ + plane * shape_.channels * shape_.in_plane;
   }
 
-  /// features x windows [p0, p1) = weights x gathered
+  /// The GEMM y[features, windows [p0, p1)] = weights x gathered.
   [[nodiscard]] GemmArgs<T> gemm_args(int64_t plane, int64_t p0, int64_t p1,
                                       const T* gathered) const {
     const int64_t group = plane % shape_.groups;
@@ -219,7 +222,8 @@ class Convolution {
   int64_t tile_ = 0;
 };
 
-/// What the convolutions of all number types have in common: attributes, shapes, and their checks.
+/// Base of the convolution kernels of all element types: attributes, shapes and their checks.
+/// Failed checks throw INVALID_MODEL (attributes) or INVALID_ARGUMENT (shapes).
 class ConvKernel : public NodeKernel {
  protected:
   explicit ConvKernel(const sdk::NodeView& node)
@@ -230,7 +234,8 @@ class ConvKernel : public NodeKernel {
     }
   }
 
-  /// Checks the shapes of the input and the weights; the planes are left to make_output().
+  /// Checks the shapes of the input and the weights. in_plane and out_plane are set by
+  /// make_output().
   [[nodiscard]] ConvShape resolve(sdk::Call& call, int x_slot, int w_slot) const {
     const sdk::Shape x = call.shape(x_slot);
     const sdk::Shape w = call.shape(w_slot);
@@ -267,7 +272,8 @@ class ConvKernel : public NodeKernel {
     }
   }
 
-  /// Asks for the output and completes `shape`; null if there is nothing to compute.
+  /// Allocates output 0 and sets in_plane and out_plane of `shape`. Returns null if the output is
+  /// empty.
   gantry_tensor* make_output(sdk::Call& call, uint32_t dtype, sdk::Shape x,
                              ConvShape& shape) const {
     Dims extents;

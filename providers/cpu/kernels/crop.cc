@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CropAndResize of com.microsoft: rectangles of images, each scaled to one size, corner to corner.
+// CropAndResize of com.microsoft: crops boxes of images and resizes each to one size, with aligned
+// corners.
 #include <gantry/sdk/rows.h>
 
 #include <cmath>
@@ -13,7 +14,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Where the samples of one axis lie in the image.
+/// Sample positions along one axis of the image.
 struct Samples {
   float begin;
   float end;

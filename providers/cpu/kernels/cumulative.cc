@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CumSum and CumProd: running sums and products along an axis that is an input. Integers wrap
-// around; 16-bit floats are accumulated in f32.
+// CumSum and CumProd. The axis is an input. Integers wrap around; 16-bit floats are accumulated in
+// f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -15,14 +15,14 @@
 namespace gantry::cpu {
 namespace {
 
-/// Elements that one thread accumulates at least.
+/// Least number of elements for a thread.
 constexpr int64_t kCumulativeGrain = 16384;
 /// Columns that are accumulated together where the axis is not the innermost.
 constexpr int64_t kColumns = 1024;
 
 using CumulativeTypes = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, uint64_t>>;
 
-/// Signed integers are computed as unsigned ones, which wrap.
+/// Accumulator: signed integers are accumulated as unsigned ones, which wrap around.
 template <class T>
 using Acc = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
                                         std::type_identity<Compute<T>>>::type;
@@ -82,7 +82,7 @@ class Cumulative final : public NodeKernel {
   void accumulate(sdk::Call& call, const Lines& lines, const T* x, T* y) const {
     using A = Acc<T>;
     if (lines.inner == 1) return accumulate_lines(call, lines, x, y);
-    // Long pieces of rows are read fastest, but each thread needs one.
+    // Wide blocks read fastest, but every thread needs one.
     const int64_t width = std::clamp<int64_t>(lines.inner / call.thread_count(), 128, kColumns);
     const int64_t blocks = (lines.inner + width - 1) / width;
     const int64_t grain =
@@ -121,7 +121,7 @@ class Cumulative final : public NodeKernel {
     });
   }
 
-  /// One element of each of `count` lines; kept apart so that the loops become vectors.
+  /// One step of `count` lines. A separate function, so that the loop vectorizes.
   template <class T, class A>
   void step_row(const T* __restrict x, T* __restrict y, A* __restrict total, int64_t count) const {
     if (is_exclusive_) {

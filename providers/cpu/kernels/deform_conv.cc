@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeformConv: a convolution whose taps are moved by offsets and weighted by a mask. The moved taps
-// are interpolated into a matrix that the weights multiply. 16-bit floats are computed in f32.
+// DeformConv (opset 19): convolution whose sampling positions are moved by offsets and weighted by
+// a mask. The interpolated samples form an im2col matrix, which a GEMM multiplies with the weights.
+// 16-bit floats are computed in f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -24,19 +25,20 @@ namespace {
 constexpr int kMaxAxes = 6;
 constexpr int kMaxCorners = 1 << kMaxAxes;
 
-/// Windows whose taps are moved together: what surrounds their taps is read by every channel.
+/// Windows of a block. Their sampling positions and weights are computed once and used for every
+/// channel.
 constexpr int kBlock = 64;
 constexpr int32_t kOutside = -1;
 
-/// The elements around the moved taps of up to kBlock windows, and their weights; those outside are
-/// left out. A channel's offsets must fit 32 bits.
+/// The input elements that surround one tap of up to kBlock windows, and their interpolation
+/// weights. Elements outside the input are left out. Requires channels of less than 2^31 elements.
 template <class C>
 struct Neighbours {
   int count = 0;  // of windows
   int corners = 0;
   int32_t offset[kMaxCorners][kBlock];
   C weight[kMaxCorners][kBlock];
-  const C* factor = nullptr;  // of each window's whole tap; null: 1
+  const C* factor = nullptr;  // [windows]: mask of the tap; null: 1
 
   void begin(int windows) {
     count = windows;
@@ -45,10 +47,10 @@ struct Neighbours {
     std::fill_n(weight[0], count, C{1});
   }
 
-  /// One more axis, of `extent` elements: on it the tap of window `j` is at `at[j]`.
+  /// Adds the next axis, of `extent` elements, on which the tap of window j is at coordinate at[j].
   void add_axis(const C* at, int32_t extent) {
     for (int j = 0; j < count; ++j) {
-      // Also false for what is no number.
+      // Also false for NaN.
       const bool is_near = at[j] > C{-1} && at[j] < static_cast<C>(extent);
       const C floor = is_near ? std::floor(at[j]) : C{0};
       const C t = is_near ? at[j] - floor : C{0};
@@ -67,7 +69,7 @@ struct Neighbours {
     corners *= 2;
   }
 
-  /// What the taps see of one channel.
+  /// row[j] = the interpolated value of window j in one channel.
   void read(const C* channel, C* row) const {
     if constexpr (std::is_same_v<C, float>) {
       simd::sum_taps(channel, {offset[0], weight[0], kBlock, corners}, row, count);
@@ -168,7 +170,8 @@ class DeformConv final : public ConvKernel {
     narrow<T>(call, y, output);
   }
 
-  /// The matrix whose row (channel, tap) holds what the moved tap of each window sees.
+  /// Writes the im2col matrix: row (channel, tap) holds the interpolated value of the tap in each
+  /// window.
   template <class C>
   void gather(sdk::Call& call, const ConvShape& shape, const C* x, const C* offsets, const C* mask,
               C* columns) const {

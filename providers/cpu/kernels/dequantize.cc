@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DequantizeLinear: differences and products in f32, rounded to 16-bit floats block by block.
+// DequantizeLinear: (x - zero_point) * scale in f32, rounded to 16-bit floats block by block.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Products that are made at a time, if they are not the output itself.
+/// Elements computed in f32 before they are rounded to a 16-bit output.
 constexpr int64_t kBlock = 512;
 
 template <class T>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Det: determinants by elimination with pivots, in f64.
+// Det: determinants by Gaussian elimination with partial pivoting, in f64.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Destroys the matrix.
+/// Determinant of `a`, [n, n], which is overwritten.
 double determinant(double* a, int64_t n) {
   double result = 1;
   for (int64_t column = 0; column < n; ++column) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout. Without training it is an identity whose mask keeps everything. In training the mask is
-// what numpy's legacy generator gives for the seed, as in ONNX's own definition by example; without
-// a seed each run draws anew.
+// Dropout. At inference it is the identity, with a mask of ones. In training the mask is drawn as
+// by numpy's legacy generator with the same seed, as in ONNX's reference implementation; without a
+// seed each run draws a new one.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -31,7 +31,7 @@ uint64_t uniform_bits(const uint32_t* draws) {
   return (static_cast<uint64_t>(draws[0] >> 5) << 26) | (draws[1] >> 6);
 }
 
-/// The output of a run that drops nothing; the mask, if wanted, is all ones of type M.
+/// Writes the outputs of a run that drops nothing: x, and if used a mask of ones of type M.
 template <class M>
 void keep_all(sdk::Call& call) {
   const gantry_tensor& x = call.input(0);
@@ -58,7 +58,7 @@ void drop(sdk::Call& call, double ratio, uint32_t seed) {
   const auto scale = static_cast<Compute<T>>(1.0 / (1.0 - ratio));
   MersenneTwister generator(seed);
   const auto least = static_cast<uint64_t>(std::ceil(ratio * 0x1p53));
-  // The draws are apart from what becomes of them, so that no branch waits for chance.
+  // Draws a block first, then applies it without branches, which would be mispredicted.
   constexpr int64_t kBlock = 512;
   uint32_t draws[2 * kBlock];
   bool is_kept[kBlock];

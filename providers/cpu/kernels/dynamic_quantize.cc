@@ -13,7 +13,8 @@
 namespace gantry::cpu {
 namespace {
 
-/// To u8 with the scale and zero point that the range of the data, widened to hold 0, asks for.
+/// Quantizes to uint8 with a scale and zero point from the range of the data, extended to include
+/// 0.
 class DynamicQuantizeLinear final : public NodeKernel {
  public:
   explicit DynamicQuantizeLinear(const sdk::NodeView& node) : NodeKernel(node) {}
@@ -24,7 +25,7 @@ class DynamicQuantizeLinear final : public NodeKernel {
     float least = 0;
     float greatest = 0;
     range(call, x, count, least, greatest);
-    // A tensor of zeros has any scale.
+    // The scale of a tensor of zeros is arbitrary.
     const float scale = greatest > least ? (greatest - least) / 255.0F : 1.0F;
     const auto zero = quantize<uint8_t>(-least / scale, 0.0F, true);
     const auto zero_point = static_cast<float>(zero);

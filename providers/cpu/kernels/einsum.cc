@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum: operands are joined one after the other. Each join sums what no later term needs, brings
-// the operands into the form [batch, rows, inner] and [batch, inner, columns], and multiplies
-// matrices. 16-bit floats are computed in f32, narrow integers in 32 bits.
+// Einsum (opset 12): operands are contracted pairwise, from left to right. Each contraction sums
+// over labels that no later term uses, arranges the operands as [batch, rows, inner] and [batch,
+// inner, columns], and runs batched GEMM. 16-bit floats are computed in f32, narrow integers in 32
+// bits.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Axis labels of a tensor on the stack, with the extents and strides that they have in it.
+/// A tensor with a label, an extent and a stride for each axis, on the stack.
 struct View {
   int rank = 0;
   int label[kMaxRank];
@@ -57,7 +58,7 @@ using EinsumCompute =
     std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4,
                        std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>, Compute<T>>;
 
-/// Where the last join may leave its result: the output's memory and the order of its axes.
+/// The output's memory and axis order, so that the last contraction can write it directly.
 struct Final {
   const int* labels;
   int rank;
@@ -68,16 +69,16 @@ struct Final {
   }
 };
 
-/// The joins of one run.
+/// The contractions of one run.
 template <class C>
 class Joiner {
  public:
   explicit Joiner(sdk::Call& call) : call_(call) {}
 
-  /// From here on a join whose result has the output's axes is written to the output.
+  /// From now on, a contraction whose result has the axes of the output writes to the output.
   void set_final(const Final* final) { final_ = final; }
 
-  /// `view` with its axes in the order of `order` (labels that it has), dense.
+  /// `view` as a dense tensor with its axes in the order `order`, a permutation of its labels.
   View arranged(const View& view, const int* order, int rank) const {
     View result;
     int64_t strides[kMaxRank];
@@ -106,7 +107,7 @@ class Joiner {
     return result;
   }
 
-  /// Sums the axes whose label `keeps` refuses.
+  /// Sums over the axes for whose label `keeps` is false.
   template <class Keeps>
   View summed(const View& view, Keeps keeps) const {
     int order[kMaxRank];
@@ -141,7 +142,7 @@ class Joiner {
     return dense;
   }
 
-  /// The product of two views, summed over the shared labels that `keeps` refuses.
+  /// The product of two views, summed over the shared labels for which `keeps` is false.
   template <class Keeps>
   View joined(const View& a, const View& b, Keeps keeps) const {
     int shared[kMaxRank];
@@ -205,8 +206,8 @@ class Joiner {
     return true;
   }
 
-  /// Sums the one axis that `keeps` refuses of a dense view, of which it is not the last: rows are
-  /// added to rows where they lie.
+  /// Sums a dense view over the one axis for which `keeps` is false and which is not the last, by
+  /// adding rows.
   template <class Keeps>
   View summed_rows(const View& view, Keeps keeps) const {
     View result;
@@ -262,7 +263,7 @@ class Joiner {
       for (int64_t i = 0; i < e.batch; ++i) gemm(call_, gemm_args(e, a, b, y, i));
       return;
     }
-    // A product of a few numbers is done before the library has looked at it.
+    // For a few elements a plain loop is faster than a call of BLAS.
     const bool is_tiny = work <= 64;
     const int64_t grain = std::max<int64_t>(1, (is_tiny ? 32768 : kGemmGrain) / work);
     call_.parallel_for(e.batch, grain, [&](int64_t begin, int64_t end) {
@@ -275,7 +276,7 @@ class Joiner {
       }
     });
   }
-  /// Nothing is summed: each row of the result is a row of `b` times a number.
+  /// Nothing is summed: each row of the result is a row of `b` times an element of `a`.
   void outer_product(const Extents& e, const C* a, const C* b, C* y) const {
     const int64_t grain = std::max<int64_t>(1, 16384 / e.n);
     call_.parallel_for(e.batch * e.m, grain, [&](int64_t begin, int64_t end) {
@@ -315,7 +316,7 @@ class Einsum final : public NodeKernel {
     for (int slot = 1; slot < call.input_count(); ++slot) {
       if (call.input(slot).dtype != dtype) fail("the inputs must have one element type");
     }
-    // Extents by label, 1 where no input says more; and the axes of the ellipsis.
+    // Extent of each label, 1 unless an input has a larger one; and the number of ellipsis axes.
     int64_t extents[kLabels];
     std::fill_n(extents, kLabels, int64_t{-1});
     const int spread = measure(call, extents);
@@ -339,7 +340,7 @@ class Einsum final : public NodeKernel {
   }
 
  private:
-  /// Label of each axis of an input; the ellipsis takes what the letters leave.
+  /// Label of each axis of an input; the ellipsis takes the axes without a letter.
   void axis_labels(const Labels& term, sdk::Shape shape, int slot, int* labels) const {
     const bool has_ellipsis = std::find(term.begin(), term.end(), kEllipsis) != term.end();
     const int letters = static_cast<int>(term.size()) - (has_ellipsis ? 1 : 0);
@@ -376,8 +377,8 @@ class Einsum final : public NodeKernel {
     return spread;
   }
 
-  /// An input as a view with one axis for each label: repeated labels walk the diagonal, an extent
-  /// of 1 is repeated.
+  /// An input as a view with one axis for each label. A repeated label selects the diagonal; an
+  /// extent of 1 is broadcast.
   View view_of(sdk::Call& call, int slot, const int64_t* extents, const void* data) const {
     const sdk::Shape shape = call.shape(slot);
     int labels[kMaxRank];
@@ -402,7 +403,7 @@ class Einsum final : public NodeKernel {
                gantry_tensor& target) const {
     using C = EinsumCompute<T>;
     const int count = call.input_count();
-    // How many of the terms to come, the output included, name a label.
+    // Number of remaining terms, including the output, that use each label.
     int uses[kLabels] = {};
     for (int i = 0; i < rank; ++i) ++uses[output[i]];
     for (int slot = 0; slot < count; ++slot)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The equation of an Einsum node, read when the kernel is made. Plain values, any thread.
+// The equation of an Einsum node (ONNX Einsum, opset 12), parsed when the kernel is made. Plain
+// values, any thread.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -13,14 +14,16 @@
 
 namespace gantry::cpu {
 
-/// Letters are 0 to 51; the axes of an ellipsis follow, counted from the right.
+/// Labels of axes: letters are 0 to 51 (A-Z, a-z); the axes of an ellipsis follow, counted from the
+/// right.
 inline constexpr int kLetters = 52;
 inline constexpr int kLabels = kLetters + kMaxRank;
 inline constexpr int kEllipsis = -1;
 
 using Labels = std::vector<int>;
 
-/// "ij,jk->ik", read once.
+/// The labels of each input and of the output, for example of "ij,jk->ik". The constructor throws
+/// INVALID_MODEL for an equation that is malformed or does not fit the number of inputs.
 struct Equation {
   explicit Equation(const sdk::NodeView& node) {
     std::string text = node.get_string("equation", "");
@@ -80,7 +83,8 @@ struct Equation {
     return labels;
   }
 
-  /// The ellipsis, then what occurs once, in the order of the letters' codes.
+  /// Implicit output: the ellipsis, then the letters that occur exactly once, in the order of their
+  /// labels.
   void imply_output() {
     int count[kLetters] = {};
     bool has_ellipsis = false;

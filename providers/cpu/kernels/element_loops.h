@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops of element-wise operators over dense arrays. An operator is a functor with a templated
-// operator(), called with Compute<T>, that may also have a loop of its own over f32 arrays (`map`,
-// also to another type, and `zip`). Any thread.
+// operator(), called with Compute<T>. It may also define its own loops over arrays: `map` for one
+// input, possibly to another type, and `zip` for two. Any thread.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,18 @@
 
 namespace gantry::cpu {
 
-/// Least number of elements for a second thread: some 5 µs of work each of plain arithmetic, vector
-/// functions, libm calls.
+/// Least number of elements for another thread, some 5 µs of work: for plain arithmetic, for SIMD
+/// functions, and for libm calls.
 inline constexpr int64_t kPlainGrain = 32768;
 inline constexpr int64_t kVectorGrain = 8192;
 inline constexpr int64_t kLibmGrain = 1024;
 
-/// Has its own loop from T to T.
+/// Op defines its own loop from T to T.
 template <class Op, class T = float>
 concept HasMap = requires(const Op& op, const T* x, T* y, int64_t n) {
   op.map(x, y, n);
 };
-/// Has its own loop over two inputs of T, with strides of 0 or 1.
+/// Op defines its own loop over two inputs of T, with strides of 0 or 1.
 template <class Op, class T = float>
 concept HasZip = requires(const Op& op, const T* x, T* y, int64_t n) {
   op.zip(x, n, x, n, y, n);
@@ -34,8 +34,8 @@ concept HasZip = requires(const Op& op, const T* x, T* y, int64_t n) {
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-/// Grain of an operator on elements of type T; operators without a loop of their own say `kSlow` if
-/// they call libm.
+/// Grain of an operator on elements of type T. Operators without a loop of their own define `kSlow`
+/// if they call libm.
 template <class Op, class T>
 constexpr int64_t grain_of() {
   if constexpr (HasMap<Op, T> || (HasMap<Op> && kIsHalf<T>)) return kVectorGrain;
@@ -64,9 +64,9 @@ void map_elements(const Op& op, const T* x, U* y, int64_t count) {
       }
     }
   } else {
-    // A copy, since outputs of bytes could be members of `op`.
+    // A copy: a uint8_t output may alias the members of `op`, which would prevent vectorization.
     const Op own = op;
-    // An output over its input is element by element, which is no dependence between iterations.
+    // If y is x, each iteration still touches its own element only, so the loop vectorizes.
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) y[i] = static_cast<U>(own(static_cast<Compute<T>>(x[i])));
   }
@@ -76,7 +76,7 @@ template <class Op, class A, class B, class U>
 void zip_elements(const Op& op, const A* a, int64_t a_stride, const B* b, int64_t b_stride, U* y,
                   int64_t count);
 
-/// zip_elements of 16-bit floats, by blocks in f32.
+/// zip_elements() of 16-bit floats, in blocks converted to f32.
 template <class Op, class T, class U>
 void zip_halves(const Op& op, const T* a, int64_t a_stride, const T* b, int64_t b_stride, U* y,
                 int64_t count) {

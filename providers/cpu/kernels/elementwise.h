@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of element-wise kernels: they bring types, broadcasting and threads to the operators of
-// element_loops.h. Immutable, any thread.
+// Kernel templates for element-wise operators: they add dtype dispatch, broadcasting and threads to
+// the functors of element_loops.h. Immutable, any thread.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -21,7 +21,7 @@
 
 namespace gantry::cpu {
 
-/// An operator made from its node if its constructor takes one.
+/// Constructs the functor, from its node if its constructor takes one.
 template <class Op>
 Op make_op(const sdk::NodeView& node) {
   if constexpr (std::is_constructible_v<Op, const sdk::NodeView&>) {
@@ -31,7 +31,7 @@ Op make_op(const sdk::NodeView& node) {
   }
 }
 
-/// y = op(x), same shape, same type unless `Out` is given.
+/// y = op(x), of the same shape; the type of y is that of x unless `Out` is given.
 template <class Op, class Types, class Out = void>
 class Unary final : public NodeKernel {
  public:
@@ -55,7 +55,7 @@ class Unary final : public NodeKernel {
   Op op_;
 };
 
-/// Runs op over the broadcast of two dense arrays into `target`, in parallel.
+/// target = op(a, b), broadcast by `plan`, on the threads of the run. Arrays are dense.
 template <class Op, class A, class B, class U>
 void zip_broadcast(sdk::Call& call, const Op& op, const A* a, const B* b, U* target,
                    const Broadcast<2>& plan) {
@@ -109,13 +109,13 @@ class Binary final : public NodeKernel {
   Alignment alignment_;
 };
 
-/// Factory of a Binary below version 7.
+/// Factory of a Binary of an operator version below 7, with attributes `broadcast` and `axis`.
 template <class K>
 std::unique_ptr<sdk::Kernel> make_with_axis(const sdk::NodeView& node) {
   return std::make_unique<K>(node, Alignment::from_axis(node));
 }
 
-/// The output may be written over the one input, or over either of two.
+/// The output may share the memory of input 0, or of either input 0 or input 1.
 inline constexpr sdk::Marks kOverFirst = {.overwrites = 1};
 inline constexpr sdk::Marks kOverEither = {.overwrites = 3};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeating a tensor along its axes: Expand, Tile.
+// Expand and Tile.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class TileKernel : public NodeKernel {
  protected:
   using NodeKernel::NodeKernel;
 
-  /// `repeats`: one for each axis of the input.
+  /// `repeats`: the number of repeats of each axis of the input.
   void tile(sdk::Call& call, const Dims& repeats) const {
     const sdk::Shape input = call.shape(0);
     Dims shape(input);
@@ -71,8 +71,8 @@ class TileKernel : public NodeKernel {
   }
 
  private:
-  /// Every repeated axis is two axes of the copy: the repeats, whose source stride is 0, and the
-  /// axis itself.
+  /// A repeated axis becomes two axes of the strided copy: the repeats, with source stride 0, and
+  /// the axis itself.
   static void copy(sdk::Call& call, const Dims& shape, const Dims& repeats, std::byte* target) {
     const sdk::Shape input = call.shape(0);
     const Dims input_strides = dense_strides(input);

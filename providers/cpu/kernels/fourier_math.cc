@@ -10,13 +10,13 @@ HWY_BEFORE_NAMESPACE();
 namespace gantry::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Whole vectors, and one number at a time for what is shorter than one.
+/// Tags for whole vectors and for single elements.
 template <class R>
 using FourierTag = hn::CappedTag<R, 64 / sizeof(R)>;
 template <class R>
 using OneTag = hn::CappedTag<R, 1>;
 
-/// at(d, i) for all of [0, count): by vectors, of which the last may do again what is done.
+/// Calls at(d, i) so that [0, count) is covered by vectors; the last may overlap the one before.
 template <class R, class At>
 HWY_INLINE void for_each_vector(int64_t count, const At& at) {
   const FourierTag<R> d;
@@ -30,11 +30,11 @@ HWY_INLINE void for_each_vector(int64_t count, const At& at) {
   if (i < count) at(d, count - lanes);
 }
 
-/// The transform of `kRadix` numbers, in place.
+/// The transform of length kRadix (3, 5 or 7), in place.
 template <int kRadix, class D, class R, class V>
 HWY_INLINE void transform_odd(D d, const R* cosines, const R* sines, V* re, V* im) {
   constexpr int kHalf = kRadix / 2;
-  // Numbers that mirror each other meet the same cosines and opposite sines.
+  // Elements m and kRadix - m have equal cosines and opposite sines.
   V sum_re[kHalf];
   V sum_im[kHalf];
   V rest_re[kHalf];
@@ -227,7 +227,7 @@ HWY_INLINE void multiply_any(int64_t count, const R* a_re, const R* a_im, const 
     hn::StoreU(hn::NegMulAdd(im, other_im, hn::Mul(re, other_re)), d, y_re + i);
     hn::StoreU(hn::MulAdd(re, other_im, hn::Mul(im, other_re)), d, y_im + i);
   };
-  // Nothing twice: y may be a.
+  // No overlapping vectors here: y may be a.
   const FourierTag<R> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
@@ -235,7 +235,7 @@ HWY_INLINE void multiply_any(int64_t count, const R* a_re, const R* a_im, const 
   for (; i < count; ++i) at(OneTag<R>(), i);
 }
 
-/// x[last - i] for the lanes i.
+/// Lane i is x[last - i].
 template <class D, class R>
 HWY_INLINE hn::Vec<D> load_backwards(D d, const R* x, int64_t last) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -252,7 +252,7 @@ HWY_INLINE void untangle_any(int64_t half, const R* z_re, const R* z_im, const R
     const auto b_im = load_backwards(d, z_im, half - k);
     const auto root_re = hn::LoadU(d, roots_re + k);
     const auto root_im = hn::LoadU(d, roots_im + k);
-    // Twice the transforms of the numbers at even and at odd indices.
+    // Twice the transforms of the elements at even and at odd indices.
     const auto even_re = hn::Add(a_re, b_re);
     const auto even_im = hn::Sub(a_im, b_im);
     const auto odd_re = hn::Add(a_im, b_im);
@@ -273,7 +273,7 @@ HWY_INLINE void tangle_any(int64_t half, const R* x_re, const R* x_im, const R* 
     const auto b_im = load_backwards(d, x_im, half - k);
     const auto root_re = hn::LoadU(d, roots_re + k);
     const auto root_im = hn::LoadU(d, roots_im + k);
-    // a - conj b turned back by the root, and then by a quarter.
+    // a - conj(b), multiplied by the conjugate root and then by i.
     const auto rest_re = hn::Sub(a_re, b_re);
     const auto rest_im = hn::Add(a_im, b_im);
     const auto odd_re = hn::MulAdd(rest_im, root_im, hn::Mul(rest_re, root_re));

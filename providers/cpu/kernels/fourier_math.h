@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner loops of Fourier transforms, in vectors. Complex numbers lie in two arrays, their real
-// and their imaginary parts. Chosen for the machine's instruction set when first called. Pure, any
-// thread; outputs must not overlap inputs unless it says so.
+// The inner loops of Fourier transforms, with SIMD. Complex numbers are two arrays, the real and
+// the imaginary parts. Highway selects the instruction set on the first call. Pure, any thread;
+// outputs must not overlap inputs unless stated.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace gantry::cpu::simd {
 
-/// Rows of a pass that are shorter are read through tables: no vector is longer.
+/// Rows of a pass shorter than this are gathered through an offset table. No vector is longer.
 inline constexpr int64_t kLongRow = 16;
 
-/// One pass of a forward transform that sorts itself. It reads x[k][j][i] and writes y[j][k][i], k
-/// below `before`, j below `radix`, i below `after`.
+/// One Stockham pass of a forward transform. It reads x[k][j][i] and writes y[j][k][i], for k in
+/// [0, before), j in [0, radix), i in [0, after).
 template <class R>
 struct FourierPass {
   using Offset = std::conditional_t<sizeof(R) == 4, int32_t, int64_t>;
@@ -21,17 +21,17 @@ struct FourierPass {
   int64_t radix;  ///< 2, 3, 4, 5 or 7
   int64_t before;
   int64_t after;
-  /// Of results j = 1 and up: (j - 1) * pitch + i is what number i of row j is multiplied by. Null:
-  /// nothing, as `after` is 1.
+  /// Twiddle factors: element i of row j >= 1 is multiplied by entry (j - 1) * pitch + i. Null if
+  /// `after` is 1: no factors.
   const R* roots_re;
   const R* roots_im;
   int64_t pitch;
-  /// If `after` < kLongRow: numbers that lie side by side in y[j] are t = k * after + i, and of
-  /// `period` of them x[k][0][i] lies at offsets[t], x[k][j][i] at j * after behind it; roots too
-  /// go by t then. Both tables go kLongRow beyond the period. 0: rows are read as they lie.
+  /// If not 0, rows are shorter than kLongRow and gathered: for t = k * after + i in [0, period),
+  /// x[k][j][i] is at offsets[t] + j * after, and the twiddle factors are indexed by t instead of
+  /// i. Both tables extend kLongRow entries beyond the period. 0: rows are read contiguously.
   int64_t period;
   const Offset* offsets;
-  /// cos and sin of 2 pi i / radix, i below the radix, of odd ones.
+  /// cos and sin of 2 pi i / radix for i in [0, radix); used by odd radices.
   const R* cosines;
   const R* sines;
 };
@@ -54,14 +54,16 @@ void multiply(int64_t count, const float* a_re, const float* a_im, const float* 
 void multiply(int64_t count, const double* a_re, const double* a_im, const double* b_re,
               const double* b_im, double* y_re, double* y_im);
 
-/// From z, the transform of the `half` numbers x[2i] + i x[2i + 1], and z[half] = z[0], to the
-/// first half + 1 numbers of the transform of x, in pairs. roots[k] = exp(-2 pi i k / (2 half)).
+/// Last step of a real transform: from z, the transform of the `half` complex numbers x[2k] + i
+/// x[2k + 1] with z[half] = z[0], computes the first half + 1 values of the transform of x,
+/// interleaved (re, im). roots[k] = exp(-2 pi i k / (2 half)).
 void untangle(int64_t half, const float* z_re, const float* z_im, const float* roots_re,
               const float* roots_im, float* y);
 void untangle(int64_t half, const double* z_re, const double* z_im, const double* roots_re,
               const double* roots_im, double* y);
-/// The reverse: from half + 1 numbers of a spectrum, the first and the last of them real, to `half`
-/// whose transform in the other direction is x[2i] + i x[2i + 1], times 2 half.
+/// First step of an inverse real transform: from half + 1 values of a spectrum, of which the first
+/// and the last are real, computes `half` values whose unscaled inverse transform is 2 half times
+/// x[2k] + i x[2k + 1].
 void tangle(int64_t half, const float* x_re, const float* x_im, const float* roots_re,
             const float* roots_im, float* z_re, float* z_im);
 void tangle(int64_t half, const double* x_re, const double* x_im, const double* roots_re,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading elements by index: Gather, GatherElements, GatherND.
+// Gather, GatherElements and GatherND.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace gantry::cpu {
 
 namespace {
 
-/// Elements that one thread moves at least.
+/// Least number of elements for a thread.
 constexpr int64_t kGatherGrain = 32 * 1024;
 
 class Gather final : public NodeKernel {
@@ -70,7 +70,7 @@ class Gather final : public NodeKernel {
     });
   }
 
-  /// kBytes: the run's length, or 0 if it is known at run time only.
+  /// kBytes: bytes of each copied run, or 0 if known at run time only.
   template <int kBytes>
   static void copy_runs(const Indices& indices, const Extents& e, const std::byte* source,
                         std::byte* target, int64_t begin, int64_t end) {
@@ -97,7 +97,7 @@ class Gather final : public NodeKernel {
 
 /// Indices that are checked together.
 constexpr int64_t kChecked = 2048;
-/// The longest axis whose indices are wrapped in vectors first.
+/// The longest axis whose indices are wrapped with SIMD before use.
 constexpr int64_t kLongestWrapped = std::numeric_limits<int32_t>::max();
 
 class GatherElements final : public NodeKernel {
@@ -125,7 +125,7 @@ class GatherElements final : public NodeKernel {
         const auto* from = reinterpret_cast<const U*>(source);
         U* to = output.as<U>();
         call.parallel_for(count, kGatherGrain, [&](int64_t begin, int64_t end) {
-          // As many as stay in the cache are looked at before they are used.
+          // Indices are checked in blocks that stay in the cache until they are used.
           int32_t wrapped[kChecked];
           const auto move = [&](int64_t i, int64_t offset) { to[i] = from[offset]; };
           for (int64_t first = begin; first < end; first += kChecked) {
@@ -226,7 +226,7 @@ class GatherND final : public NodeKernel {
 };
 
 constexpr sdk::KernelRow kGatherRows[] = {
-    // Whole runs of bytes are copied, from an embedding in a mapped file as from anywhere else.
+    // Runs of bytes are copied, so the data may be unaligned, as an embedding in a mapped file is.
     {"Gather", 1, sdk::kLatest, sdk::kAllTypes, sdk::make<Gather>, {.unaligned_inputs = 1}},
     {"GatherElements", 11, sdk::kLatest, sdk::kAllTypes, sdk::make<GatherElements>},
     {"GatherND", 11, sdk::kLatest, sdk::kAllTypes, sdk::make<GatherND>},

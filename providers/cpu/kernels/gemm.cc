@@ -17,7 +17,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Elements of c that one thread writes at least.
+/// Least number of elements of c that a thread fills.
 constexpr int64_t kFillGrain = 32768;
 
 class Gemm final : public NodeKernel {
@@ -100,7 +100,7 @@ class Gemm final : public NodeKernel {
     narrow<T>(call, args.c, output);
   }
 
-  /// Writes the broadcast of the third input, to which the product is then added.
+  /// Writes the broadcast of input C to the output, before the GEMM adds to it.
   template <class C>
   static void spread(sdk::Call& call, const C* source, sdk::Shape shape, const GemmArgs<C>& args) {
     const bool has_columns = shape.rank > 0 && shape[shape.rank - 1] != 1;
@@ -127,8 +127,7 @@ class Gemm final : public NodeKernel {
 };
 
 constexpr sdk::KernelRow kGemmRows[] = {
-    // The attribute `broadcast` of versions 1 and 6 only permits what a shape that differs says
-    // anyway.
+    // Attribute `broadcast` of versions 1 and 6 is not needed: different shapes imply broadcasting.
     {"Gemm", 1, 8, sdk::kFloats, sdk::make<Gemm>, kUnalignedMatrices},
     {"Gemm", 9, sdk::kLatest, kGemmDTypes, sdk::make<Gemm>, kUnalignedMatrices},
 };

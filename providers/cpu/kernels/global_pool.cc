@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GlobalAveragePool, GlobalMaxPool, GlobalLpPool: one number for each plane.
+// GlobalAveragePool, GlobalMaxPool and GlobalLpPool: reduce each channel to one value.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Elements that one thread reads at least.
+/// Least number of elements for a thread.
 constexpr int64_t kGlobalPoolGrain = 32768;
 
 struct Average {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps the elements of a quantized tensor to their scales: per tensor, per axis or per block. Plain
+// Maps the elements of a quantized tensor to their scales: per tensor, per axis or blocked. Plain
 // values, any thread.
 #pragma once
 
@@ -13,22 +13,24 @@
 
 namespace gantry::cpu {
 
-/// Runs of neighbouring elements that one scale, or as many scales as elements, belong to.
+/// Splits a tensor into runs of consecutive elements. A run has one scale (step() 0) or one scale
+/// for each element (step() 1).
 class Granularity {
  public:
   struct Run {
     int64_t begin;  ///< first element
     int64_t count;
-    int64_t scale;  ///< of the first element
+    int64_t scale;  ///< index of the first element's scale
   };
-  /// Neighbouring runs as one; element `i` has the scale `i / share` behind the first one's.
+  /// Several neighbouring runs as one: element i of the span has scale whole.scale + i / share.
   struct Span {
     Run whole;
-    int64_t share;  ///< at least the count: all have the first one's
+    int64_t share;  ///< at least whole.count: all elements have one scale
   };
 
-  /// One scale for all, one for each index of `axis`, or (`block` > 0) one for each `block`
-  /// neighbours along it. Throws INVALID_ARGUMENT if `scale` has no shape of these.
+  /// `x` and `scale` are shapes. One scale for the tensor, one for each index of `axis`, or with
+  /// `block` > 0 one for each `block` consecutive indices of `axis`. Throws INVALID_ARGUMENT if the
+  /// shape of `scale` is none of these.
   Granularity(sdk::Shape x, sdk::Shape scale, int64_t axis, int64_t block,
               const std::string& label) {
     if (scale.element_count() == 1 && (block == 0 || x.rank != scale.rank)) {
@@ -46,11 +48,12 @@ class Granularity {
   }
 
   [[nodiscard]] int64_t runs() const { return runs_; }
-  /// Distance between the scales of neighbours in a run: 0 or 1.
+  /// Distance between the scales of consecutive elements of a run: 0 or 1.
   [[nodiscard]] int64_t step() const { return step_; }
-  /// Runs that are worth a thread.
+  /// Least number of runs for a thread.
   [[nodiscard]] int64_t grain() const { return std::max<int64_t>(1, 16384 / run_); }
-  /// visit(run) for those in [begin, end): runs may be short, so that no division is made for each.
+  /// Calls visit(run) for the runs [begin, end). Runs may be short, so there is no division per
+  /// run.
   template <class Visit>
   void for_each(int64_t begin, int64_t end, Visit visit) const {
     int64_t outer = begin / per_outer_;
@@ -70,7 +73,7 @@ class Granularity {
       }
     }
   }
-  /// visit(span) for the runs in [begin, end), as few as they make.
+  /// Calls visit(span) for the runs [begin, end), merged into as few spans as possible.
   template <class Visit>
   void for_each_span(int64_t begin, int64_t end, Visit visit) const {
     if (step_ != 0 || repeat_ != 1 || scale_per_run_ != 1) {
@@ -125,7 +128,7 @@ class Granularity {
   }
 
   int64_t runs_ = 0;
-  int64_t run_ = 1;        ///< elements of a run; the last before an outer end may be shorter
+  int64_t run_ = 1;        ///< elements of a run; the last of `extent_` may be shorter
   int64_t per_outer_ = 1;  ///< runs of `extent_` elements
   int64_t extent_ = 1;
   int64_t repeat_ = 1;  ///< runs that share their scales

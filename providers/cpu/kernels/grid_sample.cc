@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GridSample: the value of an image at positions that a grid names, by the nearest element or by
-// linear or cubic interpolation along each axis. Floats are computed in their compute type,
-// integers and truth values in f64; of strings, which nothing lies between, the nearest is taken.
+// GridSample (opset 16): samples an image at the positions of a grid, by nearest, linear or cubic
+// interpolation. Floats are computed in their compute type, integers and booleans in f64. Strings
+// take the nearest element in every mode.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 enum class Mode { kNearest, kLinear, kCubic };
 enum class Padding { kZeros, kBorder, kReflection };
 
-/// Spatial axes, and elements that one sample reads.
+/// Largest number of spatial axes, and of elements that one sample reads.
 constexpr int kMaxAxes = 8;
 constexpr int kMaxTaps = 1024;
 constexpr int64_t kGridSampleGrain = 4096;
@@ -37,7 +37,7 @@ struct AxisTaps {
   C weight[4];
 };
 
-/// `x` mirrored at the borders as often as it takes to lie between them.
+/// `x` reflected at the borders until it lies between them.
 template <class C>
 C reflect(C x, C low, C high) {
   const C range = high - low;
@@ -51,7 +51,7 @@ C reflect(C x, C low, C high) {
   return is_below == is_even ? low + rest : high - rest;
 }
 
-/// How a coordinate of the grid becomes a position along an axis of `extent` elements.
+/// Maps grid coordinates to positions along an axis of `extent` elements.
 template <class C>
 struct Sampler {
   Mode mode;
@@ -64,12 +64,12 @@ struct Sampler {
     const C wide = static_cast<C>(extent);
     C x = aligns_corners ? (coordinate + C{1}) / C{2} * (wide - C{1})
                          : ((coordinate + C{1}) * wide - C{1}) / C{2};
-    // What no index can hold lies outside in any case.
+    // Positions beyond this are outside in any case and could overflow an index.
     constexpr C kFar = C(1 << 30);
     if (!(x > -kFar)) x = -kFar;
     if (x > kFar) x = kFar;
     if (mode == Mode::kNearest) x = std::nearbyint(x);
-    // Cubic interpolation treats each of its elements by itself.
+    // Cubic interpolation applies the padding mode to each of its elements.
     if (mode != Mode::kCubic && (x < low || x > high)) {
       if (padding == Padding::kBorder) {
         x = std::clamp(x, C{0}, wide - C{1});
@@ -98,7 +98,7 @@ struct Sampler {
   }
 
  private:
-  /// The cubic convolution of Keys, with a = -3/4.
+  /// Keys' cubic convolution kernel, with a = -3/4.
   static C near_weight(C x) { return (C(1.25) * x - C(2.25)) * x * x + C{1}; }
   static C far_weight(C x) { return ((C(-0.75) * x + C(3.75)) * x - C(6)) * x + C(3); }
 
@@ -120,14 +120,14 @@ struct Sampler {
   }
 };
 
-/// All elements that one sample reads: their offsets in a plane, and their weights.
+/// The elements that one sample reads: their offsets in a plane, and their weights.
 template <class C>
 struct SampleTaps {
   int count = 0;
   int64_t offset[kMaxTaps];
   C weight[kMaxTaps];
 
-  /// The product of the taps of each axis; what is padding is left out.
+  /// Combines the taps of all axes by outer product; taps in the padding are left out.
   void combine(const AxisTaps<C>* axes, const int64_t* extents, int rank) {
     combine_all(axes, extents, rank);
     int kept = 0;
@@ -138,14 +138,14 @@ struct SampleTaps {
     }
     count = kept;
   }
-  /// Likewise; what is padding has offset -1.
+  /// Likewise, but taps in the padding have offset -1.
   void combine_all(const AxisTaps<C>* axes, const int64_t* extents, int rank) {
     count = 1;
     offset[0] = 0;
     weight[0] = C{1};
     for (int axis = 0; axis < rank; ++axis) {
       const AxisTaps<C>& taps = axes[axis];
-      // From the last on, so that the list can grow in place.
+      // Backwards, so that the list can grow in place.
       int used = 0;
       const int before = count;
       for (int i = before - 1; i >= 0; --i) {
@@ -163,7 +163,7 @@ struct SampleTaps {
   }
 };
 
-/// The taps of some neighbouring points in arrays, tap by tap, for sum_taps.
+/// The taps of a block of points in the layout of PointTaps, for sum_taps().
 struct PointBlock {
   static constexpr int64_t kPoints = 64;
   static constexpr int kMostTaps = 64;
@@ -185,7 +185,7 @@ class GridSample final : public NodeKernel {
         padding_(
             read_choice<Padding>(node, "padding_mode", "zeros", {"zeros", "border", "reflection"})),
         aligns_corners_(node.get_int("align_corners", 0) != 0) {
-    // Version 16 had names of its own for images.
+    // Version 16 names the modes bilinear and bicubic.
     const int mode =
         read_choice(node, "mode", "linear", {"nearest", "linear", "bilinear", "cubic", "bicubic"});
     mode_ = static_cast<Mode>((mode + 1) / 2);
@@ -253,7 +253,7 @@ class GridSample final : public NodeKernel {
     });
   }
 
-  /// A truth value counts as 0 or 1, and what comes out as true unless it is 0.
+  /// Booleans are interpolated as 0 and 1; a result other than 0 is true.
   template <class T, class C>
   static T interpolate(const T* source, const SampleTaps<C>& taps) {
     if constexpr (std::is_arithmetic_v<Compute<T>>) {
@@ -281,7 +281,7 @@ class GridSample final : public NodeKernel {
     return taps <= PointBlock::kMostTaps && x.count(2, x.rank) <= (int64_t{1} << 31) - 1;
   }
 
-  /// f32 between elements: a block of points at a time, each channel in vectors.
+  /// Linear and cubic interpolation of f32: a block of points at a time, each channel with SIMD.
   void sample_blocks(sdk::Call& call, const float* x, float* y) const {
     const sdk::Shape shape = call.shape(0);
     const sdk::Shape grid = call.shape(1);
@@ -312,7 +312,7 @@ class GridSample final : public NodeKernel {
                         }
                       });
   }
-  /// The taps of one point, whose coordinates come innermost axis first.
+  /// Computes the taps of one point; its coordinates are in order from the innermost axis.
   void find_taps(const float* coordinates, const int64_t* extents, int rank,
                  SampleTaps<float>& taps) const {
     const Sampler<float> sampler = {mode_, padding_, aligns_corners_};
@@ -322,7 +322,7 @@ class GridSample final : public NodeKernel {
     taps.combine_all(axes, extents, rank);
   }
 
-  /// store(taps, first element of the plane, output element) for every output element.
+  /// Calls store(taps, first element of the plane, output element) for every output element.
   template <class G, class C, class Store>
   void sample(sdk::Call& call, Store store) const {
     const sdk::Shape x = call.shape(0);
@@ -357,8 +357,8 @@ class GridSample final : public NodeKernel {
   bool aligns_corners_;
 };
 
-/// Interpolation needs sums; the nearest element may be of any type, also of those that no version
-/// of the schema has (float8 and less).
+/// Nearest works for any element type. Refuses the other modes for types that no schema version has
+/// (float8 and narrower).
 std::string check_type(const sdk::NodeView& node) {
   constexpr sdk::DTypeSet kInterpolated = sdk::kNumbers | sdk::kComplex | sdk::kBool | sdk::kString;
   const uint32_t dtype = node.input(0).dtype();

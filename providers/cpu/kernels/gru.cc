@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GRU and RNN. The gates of a GRU stand in the order update, reset, hidden.
+// GRU and RNN. Gates of GRU are in the order update, reset, hidden.
 #include "kernels/all_kernels.h"
 #include "kernels/recurrent.h"
 
@@ -36,7 +36,7 @@ class Gru final : public Recurrent {
           [&](C* gates) { step(call, s, d, r, hidden_bias, work, gates); },
           [&](int64_t, C* gates, C* state) {
             activate(d, 1, gates + 2 * n, n);
-            // The update gate says how much of the old state stays.
+            // The update gate weights the previous state.
             for (int64_t i = 0; i < n; ++i)
               state[i] = (C{1} - gates[i]) * gates[2 * n + i] + gates[i] * state[i];
           });
@@ -46,7 +46,7 @@ class Gru final : public Recurrent {
     y_h.finish(call);
   }
 
-  /// Adds what the state contributes to the gates. `work.extra` holds the part of the hidden gate.
+  /// Adds the recurrent part to the gates; `work.extra` is used for the hidden gate.
   template <class C>
   void step(sdk::Call& call, const Sizes& s, int d, const C* r, const C* hidden_bias,
             const Work<C>& work, C* gates) const {
@@ -115,7 +115,7 @@ class Rnn final : public Recurrent {
   }
 };
 
-// Not the recurrent weights, as for LSTM.
+// The recurrent weights must be aligned, see LSTM.
 constexpr sdk::Marks kWeights = {.unaligned_inputs = 2};
 
 constexpr sdk::KernelRow kGruRows[] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identity of values of every kind: dense tensors are granted the same memory or copied; everything
-// else is shared. BitCast: the same bytes as another type.
+// Identity: dense tensors share the input's memory if the host grants that, otherwise they are
+// copied; other values are shared. BitCast: the same bytes as another element type.
 #include <cstring>
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ImageDecoder: the bytes of an image file to pixels. What cannot be decoded is an image without
-// pixels, as the standard says.
+// ImageDecoder (opset 20): decodes an image file. Data that cannot be decoded gives an empty image,
+// as ONNX specifies.
 #include <gantry/sdk/rows.h>
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace gantry::cpu {
 namespace {
 
-// More than any camera has.
+// Limit of the pixels of an image.
 constexpr int64_t kMostPixels = int64_t{1} << 27;
 
 enum class Format { kRgb, kBgr, kGrayscale };

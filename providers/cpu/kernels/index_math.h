@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index tensors in vectors. Chosen for the machine's instruction set when first called. Pure, any
-// thread; outputs must not overlap inputs.
+// Operations on index tensors, with SIMD. Highway selects the instruction set on the first call.
+// Pure, any thread; outputs must not overlap inputs.
 #pragma once
 
 #include <cstdint>
 
 namespace gantry::cpu::simd {
 
-/// wrapped[i] = indices[i], counted from the end if negative. False if one is outside of
-/// [-extent, extent); its result is then any number in [0, extent). Requires 0 < extent < 2^31.
+/// wrapped[i] = indices[i], plus `extent` if it is negative. Returns false if an index is outside
+/// [-extent, extent); its result is then any value in [0, extent). Requires 0 < extent < 2^31.
 bool wrap_indices(const int64_t* indices, int64_t count, int64_t extent, int32_t* wrapped);
 bool wrap_indices(const int32_t* indices, int64_t count, int64_t extent, int32_t* wrapped);
 
-/// The greatest index, of those below 0 one beyond all others; 0 of none.
+/// The greatest index as an unsigned number, so that negative indices exceed all others; 0 if
+/// `count` is 0.
 uint64_t greatest_index(const int64_t* indices, int64_t count);
 
 /// y[row * count + i] = x[row * columns + selected[i]]. Requires 0 <= selected[i] < columns < 2^31.

@@ -50,8 +50,8 @@ T wrap_div(T a, T b) {
     return a / b;
   }
 }
-/// std::fmod, exact as it is, but for quotients below 2^29 by one division in f64: what is
-/// subtracted then has no more than 53 bits.
+/// std::fmod(a, b), also exact, but faster for quotients below 2^29: one division in f64. The
+/// product of such a quotient and b has at most 53 bits, so it is exact.
 inline float remainder_of(float a, float b) {
   const double divisor = b;
   const double quotient = a / divisor;
@@ -92,7 +92,7 @@ T floored_mod(T a, T b) {
     return rest;
   }
 }
-/// a^b for b >= 0 by squaring; for b < 0 the truncated fraction: 1 or -1 if a is, else 0.
+/// a^b for b >= 0 by squaring. For b < 0 the truncated fraction: 1 or -1 if a is 1 or -1, else 0.
 template <class T, class E>
 T integer_pow(T a, E b) {
   if constexpr (std::is_signed_v<E>) {
@@ -106,8 +106,8 @@ T integer_pow(T a, E b) {
   return result;
 }
 
-/// Floating point to integer: truncated; what is out of range or NaN gives what x86 gives, without
-/// undefined behaviour.
+/// Converts floating point to integer, truncating. Values out of range and NaN give the results of
+/// x86 instructions, without undefined behaviour.
 template <class I, class F>
 I to_integer(F x) {
   if constexpr (sizeof(I) < 4) {

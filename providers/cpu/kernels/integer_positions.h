@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the position of an integer in a list: categories, keys, vocabularies. Immutable, any
-// thread.
+// Finds the index of an integer in a list: categories, keys, vocabularies. Immutable, any thread.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +10,8 @@
 
 namespace gantry::cpu {
 
-/// Positions in a list of distinct integers; of equal ones the last counts. Those that lie close
-/// together are found by index in a table, others by hashing.
+/// Maps each integer of a list to its index; of equal integers the last index counts. Lists with
+/// few gaps are looked up in a table, others in a hash map.
 class IntegerPositions {
  public:
   static constexpr int64_t kNone = -1;
@@ -33,7 +32,7 @@ class IntegerPositions {
       table_[static_cast<size_t>(static_cast<uint64_t>(key) - least_)] = position++;
   }
 
-  /// Position of `key`, or kNone.
+  /// Index of `key` in the list, or kNone.
   [[nodiscard]] int64_t find(int64_t key) const {
     const uint64_t offset = static_cast<uint64_t>(key) - least_;
     if (offset < table_.size()) return table_[static_cast<size_t>(offset)];
@@ -45,7 +44,7 @@ class IntegerPositions {
  private:
   static constexpr uint64_t kFewGaps = 4096;
 
-  std::vector<int64_t> table_;  ///< positions of the integers from least_ on
+  std::vector<int64_t> table_;  ///< indices of the integers from least_ on
   uint64_t least_ = 0;
   std::unordered_map<int64_t, int64_t> hashed_;  ///< if the table is empty
 };

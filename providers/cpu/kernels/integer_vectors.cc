@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace gantry::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Which elements have a 32-bit integer.
+/// Lanes that int32 can represent after truncation.
 template <class D>
 HWY_INLINE hn::Mask<D> fits_int32(D d, hn::Vec<D> v) {
   return hn::And(hn::Ge(v, hn::Set(d, -0x1p31F)), hn::Lt(v, hn::Set(d, 0x1p31F)));
@@ -53,7 +53,7 @@ void to_int64(const float* x, int64_t* y, int64_t count) {
   for (; i < count; ++i) y[i] = to_integer<int64_t>(x[i]);
 }
 
-/// A quotient of 32 bits is exact in f64 after truncation.
+/// The quotient of two int32 values, computed in f64 and truncated, is exact.
 void divide(const int32_t* a, int64_t a_stride, const int32_t* b, int64_t b_stride, int32_t* y,
             int64_t count) {
   const hn::ScalableTag<double> d;
@@ -90,7 +90,7 @@ HWY_INLINE T extreme(const T* x, int64_t count, Join join, Less stands_before) {
     even = join(even, hn::LoadU(d, x + i));
     odd = join(odd, hn::LoadU(d, x + i + lanes));
   }
-  // What is left, over what is done.
+  // The remaining elements, overlapping those already done.
   even = join(even, hn::LoadU(d, x + count - 2 * lanes));
   odd = join(odd, hn::LoadU(d, x + count - lanes));
   HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(T)];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inverse of com.microsoft: inverses of square matrices by elimination with pivots, in f64.
+// Inverse of com.microsoft: inverts square matrices by Gauss-Jordan elimination with pivoting, in
+// f64.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -17,8 +18,8 @@ namespace {
 
 using InverseTypes = TypeList<float, double, Float16>;
 
-/// `a`, n rows of 2 n numbers: a matrix and the identity, of which the first becomes the second.
-/// A singular matrix leaves infinities or no numbers.
+/// `a`: [n, 2 n], a matrix beside the identity; afterwards the right half is the inverse. A
+/// singular matrix gives infinities or NaN.
 void invert(double* a, int64_t n) {
   const int64_t width = 2 * n;
   for (int64_t column = 0; column < n; ++column) {

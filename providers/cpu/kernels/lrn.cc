@@ -16,7 +16,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Elements of a plane that are handled together, for all channels in turn.
+/// Elements of a plane that are computed together, channel by channel.
 constexpr int64_t kBlock = 256;
 
 class Lrn final : public NodeKernel {
@@ -52,8 +52,8 @@ class Lrn final : public NodeKernel {
   }
 
  private:
-  /// All channels of `count` elements. Sums are formed afresh for each channel: a running sum would
-  /// collect rounding errors.
+  /// Computes all channels of `count` elements. The sum is recomputed for each channel: a running
+  /// sum would accumulate rounding errors.
   template <class T>
   void scale(const T* x, T* y, int64_t channels, int64_t plane, int64_t count) const {
     using C = Compute<T>;

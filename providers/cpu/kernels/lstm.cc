@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM, with peepholes, coupled gates and clipping. Gates stand in the order input, output, forget,
+// LSTM, with peepholes, coupled gates and clipping. Gates are in the order input, output, forget,
 // cell.
 #include "kernels/all_kernels.h"
 #include "kernels/recurrent.h"
@@ -52,7 +52,7 @@ class Lstm final : public Recurrent {
     y_c.finish(call);
   }
 
-  /// One step of one sequence: new cell and state from the gates' sums.
+  /// One step of one sequence: computes the new cell and hidden state from the gates.
   template <class C>
   void update(int d, int64_t n, C* gates, const C* peepholes, C* cell, C* state) const {
     C* input = gates;
@@ -76,7 +76,7 @@ class Lstm final : public Recurrent {
     }
     activate(d, 0, output, n);
     std::copy_n(cell, n, state);
-    // `clip` limits the sums of the gates only, as in ONNX Runtime.
+    // `clip` applies to the gates only, as in ONNX Runtime.
     activation(d, 2).apply(state, n);
     for (int64_t i = 0; i < n; ++i) state[i] *= output[i];
   }
@@ -84,8 +84,8 @@ class Lstm final : public Recurrent {
   bool couples_gates_;
 };
 
-// The recurrent weights, input 2, are read in every step: wherever a mapped file places them,
-// vectors across two lines of the cache would take half as long again.
+// Input 2, the recurrent weights, is read in every step. Unaligned in a mapped file, with vectors
+// that cross cache lines, it would take half as long again.
 constexpr sdk::KernelRow kLstmRows[] = {
     {"LSTM", 1, sdk::kLatest, sdk::kFloats, sdk::make<Lstm>, {.unaligned_inputs = 2}},
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul with numpy's rules: vectors are rows or columns, leading axes are broadcast. Products that
-// share the second operand become one. Integers wrap around; 16-bit floats are computed in f32.
+// MatMul with numpy's rules: vectors are rows or columns, leading axes are broadcast. Matrices that
+// share the second operand are multiplied by one GEMM. Integers wrap around; 16-bit floats are
+// computed in f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of quantized matrices: MatMulInteger, QLinearMatMul. The operands, less their zero
-// points, are multiplied by the f32 product of BLAS in stretches that are short enough for every
-// sum to be exact, and the stretches are added as integers.
+// Quantized matmul: MatMulInteger, QLinearMatMul. The operands, minus their zero points, are
+// multiplied by f32 GEMM in slices of K that are short enough for every sum to be exact. The
+// partial sums are added as integers.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -27,8 +27,8 @@ class QuantizedMatMul : public NodeKernel {
  protected:
   explicit QuantizedMatMul(const sdk::NodeView& node) : NodeKernel(node) {}
 
-  /// The numbers of an operand less its zero points: one for all, or one for each row (`by_row`) or
-  /// column of each matrix. `bound` becomes the largest magnitude that its type allows.
+  /// The elements of an operand minus its zero points: one for all, or one for each row (`by_row`)
+  /// or column. Sets `bound` to the largest magnitude that the element type allows.
   float* operand(sdk::Call& call, int slot, int zero_slot, bool by_row, float& bound) const {
     const sdk::Shape shape = call.shape(slot);
     const uint32_t dtype = call.input(slot).dtype;
@@ -45,7 +45,7 @@ class QuantizedMatMul : public NodeKernel {
     return values;
   }
 
-  /// Which number of a scale or zero point belongs to an element of a matrix.
+  /// Maps matrix elements to the elements of a scale or zero point.
   class Spread {
    public:
     Spread(const QuantizedMatMul& kernel, sdk::Shape matrix, sdk::Shape own, int slot, bool by_row)
@@ -56,7 +56,7 @@ class QuantizedMatMul : public NodeKernel {
       per_batch_ = matrix.rank > 1 ? matrix[matrix.rank - 2] : 1;
       if (count == 1) return;
       const int64_t batches = rows_ / std::max<int64_t>(per_batch_, 1);
-      // A vector is for every matrix, a stack of rows or columns for each its own.
+      // A rank-1 tensor applies to every matrix; a higher rank has rows or columns for each matrix.
       if (count != lines && count != lines * batches) {
         kernel.fail("input " + std::to_string(slot) + " of shape " + to_string(own) +
                     " is neither one number nor one for each " + (by_row ? "row" : "column") +
@@ -66,7 +66,7 @@ class QuantizedMatMul : public NodeKernel {
       column_step_ = by_row ? 0 : 1;
       batch_step_ = count == lines ? 0 : lines;
     }
-    /// visit(element, number) for all elements, in parallel.
+    /// Calls visit(element, index of its scale) for all elements, in parallel.
     template <class Visit>
     void for_each(sdk::Call& call, Visit visit) const {
       const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(columns_, 1));
@@ -91,7 +91,7 @@ class QuantizedMatMul : public NodeKernel {
   template <class C>
   static void batched_gemm(sdk::Call& call, const MatrixBatches& e, const float* a, const float* b,
                            float bound, C* y) {
-    // Integers below 2^24 are exact in f32, whatever the order of the sum.
+    // Integers below 2^24 are exact in f32, in any order of summation.
     const int64_t longest = std::is_same_v<C, float> ? e.k : static_cast<int64_t>(0x1p24F / bound);
     auto* part = call.scratch<float>(e.m * e.n);
     e.for_each(0, e.count(), [&](int64_t i, int64_t ia, int64_t ib) {
@@ -110,7 +110,7 @@ class QuantizedMatMul : public NodeKernel {
     });
   }
 
-  /// The accumulation may wrap around.
+  /// Adds with wrap-around.
   static int32_t add(int32_t sum, float part) {
     return static_cast<int32_t>(static_cast<uint32_t>(sum) +
                                 static_cast<uint32_t>(static_cast<int32_t>(part)));
@@ -167,8 +167,8 @@ class QLinearMatMul final : public QuantizedMatMul {
  private:
   static bool is_byte(uint32_t dtype) { return dtype == GANTRY_UINT8 || dtype == GANTRY_INT8; }
 
-  /// The scales of a belong to the rows of the product, those of b to its columns, those of y to
-  /// either; each may be one number.
+  /// Requantizes. The scales of a apply to rows of the result, those of b to columns, those of y to
+  /// either; each may be a scalar.
   template <class C>
   void requantize(sdk::Call& call, sdk::Shape shape, const C* sums,
                   const gantry_tensor& output) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrices in the operands of a MatMul, by numpy's rules: a vector is a row on the left and a
-// column on the right, and leading axes are broadcast. Made per run, on the stack.
+// The matrices of MatMul operands, by numpy's rules: a rank-1 operand is a row on the left and a
+// column on the right, and leading axes are broadcast. Works on shapes only. Made per run, on the
+// stack.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -15,6 +16,7 @@
 
 namespace gantry::cpu {
 
+/// Pairs of matrices a[m, k] and b[k, n] that a MatMul of two shapes multiplies.
 class MatrixBatches {
  public:
   /// Throws INVALID_ARGUMENT, with `label` as the subject, if the shapes do not fit each other.
@@ -37,10 +39,10 @@ class MatrixBatches {
 
   /// Shape of the result.
   [[nodiscard]] sdk::Shape shape() const { return shape_.shape(); }
-  /// How many matrices the result has.
+  /// Number of matrices of the result.
   [[nodiscard]] int64_t count() const { return plan_.count(); }
-  /// True if all matrices of a, one below the other, are multiplied with one matrix of b, and there
-  /// are not too many rows for one product. Requires a result that is not empty.
+  /// True if one GEMM computes the result: all matrices of a share one matrix of b, and their rows
+  /// together are below 2^31. Requires a result that is not empty.
   [[nodiscard]] bool is_one_gemm() const {
     constexpr int64_t kMostRows = int64_t{1} << 31;
     const bool shares_b =
@@ -48,7 +50,8 @@ class MatrixBatches {
         (count() == 1 || (plan_.inner_stride(0) == 1 && plan_.inner_stride(1) == 0));
     return shares_b && count() * m < kMostRows;
   }
-  /// visit(matrix of the result, of a, of b) for the results [begin, end), in order.
+  /// Calls visit(result, a, b) with the indices of three matrices, for the matrices [begin, end) of
+  /// the result, in order.
   template <class Visit>
   void for_each(int64_t begin, int64_t end, Visit&& visit) const {
     plan_.for_each_run(begin, end, [&](const auto& run) {

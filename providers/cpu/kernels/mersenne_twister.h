@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// std::mt19937, generating a block of numbers at a time in vectorizable loops. One thread.
+// The sequence of std::mt19937 (MT19937), generated in blocks by vectorizable loops. An instance is
+// used by one thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +39,7 @@ class MersenneTwister {
   }
 
   void refresh() {
-    // Each loop reads far words that it does not write, or wrote long before.
+    // Each loop reads words that it does not write, or that it wrote far enough back.
     constexpr uint32_t kNear = kWords - kShift;
 #pragma GCC ivdep
     for (uint32_t i = 0; i < kNear; ++i)

@@ -25,7 +25,7 @@ void softmax(float* scores, int64_t count, bool keeps_zeros) {
   for (int64_t i = 0; i < count; ++i) scores[i] = sum == 0 ? 0.5F : scores[i] / sum;
 }
 
-/// The inverse of the normal distribution: an estimate, then Newton's steps.
+/// Quantile of the normal distribution: an estimate, refined by Newton's method.
 double probit(double p) {
   if (!(p > 0 && p < 1)) {
     if (p == 0) return -std::numeric_limits<double>::infinity();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operators of classical models (domain ai.onnx.ml) share: features as f32, the transform
-// of scores, class labels, numbers from attributes, and their rows' form. Any thread.
+// Shared by the operators of domain ai.onnx.ml: feature tensors, post transforms of scores, class
+// labels, numeric attributes, and kernel rows of the domain. Any thread.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -20,7 +20,7 @@ namespace gantry::cpu {
 using FeatureTypes = TypeList<float, double, int64_t, int32_t>;
 inline constexpr sdk::DTypeSet kFeatures = dtype_set(FeatureTypes{});
 
-/// A row of this domain, for versions [first, last].
+/// A kernel row of domain ai.onnx.ml, for versions [first, last].
 constexpr sdk::KernelRow ml_row(const char* op_type, int first, int last, sdk::DTypeSet dtypes,
                                 sdk::Factory factory) {
   return {op_type, first, last, dtypes, factory, {}, nullptr, "ai.onnx.ml"};
@@ -44,12 +44,14 @@ const C* features_as(sdk::Call& call, int slot) {
 
 enum class PostTransform { kNone, kSoftmax, kLogistic, kSoftmaxZero, kProbit };
 
-/// The attribute of that name: a text, or (TreeEnsemble) a number.
+/// Reads attribute post_transform: a string, or (TreeEnsemble) an integer. Throws INVALID_MODEL for
+/// an unknown value.
 PostTransform read_post_transform(const sdk::NodeView& node);
-/// In place, over the scores of one row.
+/// Applies a post transform in place to the scores of one row.
 void transform_scores(PostTransform transform, float* scores, int64_t count);
 
-/// Labels of classes, from whichever of two attributes is there.
+/// Class labels from one of two attributes, of integers or of strings. Throws INVALID_MODEL if both
+/// are given.
 class ClassLabels {
  public:
   ClassLabels(const sdk::NodeView& node, const char* ints, const char* strings);
@@ -57,8 +59,8 @@ class ClassLabels {
   [[nodiscard]] int64_t count() const {
     return static_cast<int64_t>(texts_.empty() ? numbers_.size() : texts_.size());
   }
-  /// Writes output slot 0: the label of each of `rows` class indices. Without labels for two
-  /// classes the classes 0 and 1 are their own labels.
+  /// Writes output 0, [rows]: the label of each class index. A class without a label is labelled by
+  /// its index. A single label counts as none.
   void write(sdk::Call& call, int64_t rows, const int64_t* classes) const;
 
  private:
@@ -66,7 +68,7 @@ class ClassLabels {
   std::vector<std::string> texts_;
 };
 
-/// The elements of a tensor attribute of numbers as V; empty if it is not there.
+/// The elements of a numeric tensor attribute, converted to V; empty if the attribute is absent.
 template <class V>
 std::vector<V> read_tensor_numbers(const sdk::NodeView& node, const char* name) {
   std::vector<V> numbers;
@@ -88,12 +90,12 @@ std::vector<V> read_tensor_numbers(const sdk::NodeView& node, const char* name) 
   return numbers;
 }
 
-/// The numbers of a tensor attribute, or of a float attribute `fallback` (may be null); empty if
-/// neither is there.
+/// The elements of tensor attribute `tensor`, or if it is absent of the float list `fallback` (may
+/// be null); empty if both are absent.
 std::vector<double> read_numbers(const sdk::NodeView& node, const char* tensor,
                                  const char* fallback);
 
-/// A list that must be as long as another.
+/// Throws INVALID_MODEL unless attribute `name`, whose value is `list`, has `count` items.
 template <class T>
 void require_count(const sdk::NodeView& node, const char* name, const std::vector<T>& list,
                    size_t count) {

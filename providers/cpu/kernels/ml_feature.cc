@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preparing features: Scaler, Imputer, Normalizer, Binarizer, OneHotEncoder, FeatureVectorizer,
-// ArrayFeatureExtractor.
+// Feature preprocessing of ai.onnx.ml: Scaler, Imputer, Normalizer, Binarizer, OneHotEncoder,
+// FeatureVectorizer, ArrayFeatureExtractor.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ const T* each_column(sdk::Call& call, const std::vector<V>& numbers, int64_t col
 
 int64_t last_extent(sdk::Shape shape) { return shape.rank > 0 ? shape[shape.rank - 1] : 1; }
 
-/// visit(row) for the lines along the last axis, in parallel.
+/// Calls visit(row) for the rows along the last axis, in parallel.
 template <class Visit>
 void for_each_row(sdk::Call& call, sdk::Shape shape, Visit visit) {
   const int64_t columns = std::max<int64_t>(last_extent(shape), 1);
@@ -215,7 +215,7 @@ class OneHotEncoder final : public NodeKernel {
     const std::vector<std::string> texts = node.get_strings("cats_strings");
     require_one_list(node, numbers.empty(), texts.empty(), "cats_int64s", "cats_strings");
     numbers_ = IntegerPositions(numbers);
-    // Of equal categories the last counts, as of numbers.
+    // Of equal categories the last counts, as for integers.
     for (size_t i = 0; i < texts.size(); ++i) texts_[texts[i]] = static_cast<int64_t>(i);
     categories_ = static_cast<int64_t>(numbers.size() + texts.size());
   }
@@ -240,7 +240,7 @@ class OneHotEncoder final : public NodeKernel {
   }
 
  private:
-  /// Row after row, as they come through the cache; `position_of(i)`: of element `i`'s category.
+  /// Writes row after row. `position_of(i)` is the index of the category of element i.
   template <class F>
   void write(int64_t count, float* y, F position_of) const {
     for (int64_t i = 0; i < count; ++i) {
@@ -270,7 +270,8 @@ class OneHotEncoder final : public NodeKernel {
   std::unordered_map<std::string, int64_t> texts_;
 };
 
-/// Joins tables; the attribute cuts or fills up each to a width.
+/// Concatenates the columns of its inputs, each truncated or zero-padded to its width in
+/// inputdimensions.
 class FeatureVectorizer final : public NodeKernel {
  public:
   explicit FeatureVectorizer(const sdk::NodeView& node)
@@ -321,7 +322,7 @@ class FeatureVectorizer final : public NodeKernel {
   std::vector<int64_t> widths_;
 };
 
-/// Columns by their indices.
+/// Selects columns by index.
 class ArrayFeatureExtractor final : public NodeKernel {
  public:
   explicit ArrayFeatureExtractor(const sdk::NodeView& node) : NodeKernel(node) {}

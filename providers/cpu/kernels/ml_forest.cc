@@ -18,8 +18,7 @@ Branch read_branch(const sdk::NodeView& node, const std::string& name) {
   node.fail(GANTRY_INVALID_MODEL, "\"" + name + "\" is no mode of a tree's node");
 }
 
-/// Versions 1 and 3: nodes are named by tree and node ids; votes, in attributes that start with
-/// `votes`, by the same.
+/// Reads versions 1 and 3, in which nodes and votes refer to nodes by tree and node ids.
 class ListedForest {
  public:
   ListedForest(const sdk::NodeView& node, const std::string& votes) : node_(node), votes_(votes) {}
@@ -94,7 +93,7 @@ class ListedForest {
     return found->second;
   }
 
-  /// What is nobody's child.
+  /// Roots are the nodes that are no node's child.
   void read_roots(Forest& forest, const std::vector<int64_t>& trees,
                   const std::vector<int64_t>& ids) {
     for (size_t i = 0; i < trees.size(); ++i) {
@@ -150,7 +149,7 @@ Forest read_indexed_forest(const sdk::NodeView& node) {
   require_count(node, "nodes_trueleafs", true_leafs, count);
   require_count(node, "nodes_falseleafs", false_leafs, count);
   if (!missing.empty()) require_count(node, "nodes_missing_value_tracks_true", missing, count);
-  // Sets stand in the order of their nodes, each ended by a NaN.
+  // Sets are in the order of their nodes, each terminated by a NaN.
   forest.sets.emplace_back();
   for (const double member : read_tensor_numbers<double>(node, "membership_values")) {
     if (std::isnan(member)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trees of an ensemble in the one form into which every version is read. Immutable once read.
+// The trees of an ensemble, in one representation for all operator versions. Immutable once read,
+// any thread.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -14,14 +15,15 @@ namespace gantry::cpu {
 
 enum class Branch : uint8_t { kLeq, kLt, kGte, kGt, kEq, kNeq, kMember };
 
+/// What a leaf adds to the score of one target.
 struct Vote {
   int64_t target;
   double weight;
 };
 
-/// Children and roots are positions of nodes, or ~i for the leaf i.
+/// An inner node. Children and roots are indices of nodes, or ~i for leaf i.
 struct TreeNode {
-  double split = 0;  ///< of kMember: the position of its set
+  double split = 0;  ///< with kMember: the index of its set
   int64_t feature = 0;
   int64_t when_true = 0;
   int64_t when_false = 0;
@@ -29,7 +31,8 @@ struct TreeNode {
   bool missing_is_true = false;
 };
 
-/// The trees of a model, checked: every position is valid, no path returns to itself.
+/// The trees of a model. The read functions below return it checked: every index is valid and there
+/// is no cycle.
 class Forest {
  public:
   std::vector<TreeNode> nodes;
@@ -38,12 +41,14 @@ class Forest {
   std::vector<std::vector<double>> sets;  ///< sorted
   int64_t targets = 1;
 
+  /// Number of features that rows must have.
   [[nodiscard]] int64_t features() const {
     int64_t most = 0;
     for (const TreeNode& node : nodes) most = std::max(most, node.feature + 1);
     return most;
   }
 
+  /// Throws INVALID_MODEL if an index is invalid or the trees have a cycle.
   void check(const sdk::NodeView& view) const {
     const auto node_count = static_cast<int64_t>(nodes.size());
     const auto leaf_count = static_cast<int64_t>(leaves.size());
@@ -68,7 +73,7 @@ class Forest {
     check_paths(view);
   }
 
-  /// The leaf that a row of features ends in.
+  /// Index of the leaf that features `x` reach from `root`. Requires a checked forest.
   [[nodiscard]] int64_t find(int64_t root, const double* x) const {
     int64_t at = root;
     while (at >= 0) {
@@ -102,7 +107,8 @@ class Forest {
     return false;
   }
 
-  /// Walks every path once, with a stack of its own.
+  /// Throws INVALID_MODEL if there is a cycle. Depth-first search without recursion, so deep trees
+  /// cannot overflow the stack.
   void check_paths(const sdk::NodeView& view) const {
     enum : uint8_t { kNew, kOpen, kDone };
     std::vector<uint8_t> state(nodes.size(), kNew);
@@ -128,11 +134,13 @@ class Forest {
   }
 };
 
-/// Versions 1 and 3: nodes are named by tree and node ids; votes, in attributes that start with
-/// `votes`, by the same. INVALID_MODEL: lists that do not fit, nodes that are not there, a cycle.
+/// TreeEnsembleClassifier and TreeEnsembleRegressor (versions 1 and 3): nodes, and the votes in
+/// attributes with prefix `votes`, refer to nodes by tree and node ids. Throws INVALID_MODEL for
+/// lists of different lengths, missing nodes, or a cycle.
 Forest read_listed_forest(const sdk::NodeView& node, const std::string& votes, int64_t targets);
 
-/// Version 5: nodes and leaves are named by their positions. INVALID_MODEL likewise.
+/// TreeEnsemble (version 5): nodes and leaves are referred to by index. Throws INVALID_MODEL
+/// likewise.
 Forest read_indexed_forest(const sdk::NodeView& node);
 
 }  // namespace gantry::cpu

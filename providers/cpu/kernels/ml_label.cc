@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookups: LabelEncoder, CategoryMapper.
+// LabelEncoder and CategoryMapper of ai.onnx.ml.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 using EncodedTypes = TypeList<int16_t, int32_t, int64_t, float, double>;
 constexpr sdk::DTypeSet kEncoded = dtype_set(EncodedTypes{}) | sdk::kString;
 
-/// A list of texts, integers or floats with its element type: the keys or values of an encoder.
+/// A list of strings, integers or floats: the keys or values of an encoder.
 struct Items {
   uint32_t dtype = GANTRY_UNDEFINED;
   std::vector<std::string> texts;
@@ -35,7 +35,7 @@ struct Items {
     return dtype == GANTRY_INT64 || dtype == GANTRY_INT32 || dtype == GANTRY_INT16;
   }
 
-  /// From a tensor attribute.
+  /// Reads a tensor attribute.
   void read_tensor(const sdk::NodeView& node, const char* name) {
     const gantry_value* value = node.get_tensor(name);
     const gantry_tensor* tensor = value ? node.host()->value_tensor(value) : nullptr;
@@ -51,7 +51,7 @@ struct Items {
       reals = read_tensor_numbers<double>(node, name);
     }
   }
-  /// From whichever of the attributes `prefix`_strings, _int64s, _floats, _tensor is there.
+  /// Reads the attribute that is present of `prefix`_strings, _int64s, _floats and _tensor.
   static Items read(const sdk::NodeView& node, const std::string& prefix) {
     Items items;
     items.read_tensor(node, (prefix + "_tensor").c_str());
@@ -72,7 +72,7 @@ struct Items {
   }
 };
 
-/// From an element to the position of its key.
+/// Maps elements to the index of their key.
 class Lookup {
  public:
   static constexpr int64_t kNone = IntegerPositions::kNone;
@@ -85,7 +85,7 @@ class Lookup {
     for (const double key : keys.reals) (std::isnan(key) ? nan_ : reals_[key]) = position++;
   }
 
-  /// The positions of the elements of an input; throws if its type is not that of the keys.
+  /// Writes the key index of each element of an input. Throws if its type is not that of the keys.
   void find(sdk::Call& call, const Items& keys, int64_t count, int64_t* positions,
             const std::string& label) const {
     const uint32_t dtype = call.input(0).dtype;
@@ -132,7 +132,7 @@ class Lookup {
   int64_t nan_ = kNone;
 };
 
-/// Output 0: for each position the value there, or the default for Lookup::kNone.
+/// Writes output 0: for each key index its value, or the default for Lookup::kNone.
 void write_items(sdk::Call& call, const Items& values, const Items& fallback,
                  const int64_t* positions) {
   const sdk::Shape shape = call.shape(0);
@@ -200,8 +200,8 @@ class LabelEncoder final : public NodeKernel {
   Lookup lookup_;
 };
 
-/// Between integers and texts, in the direction that the input asks for: LabelEncoder of version 1
-/// counts its texts, CategoryMapper lists both.
+/// Maps integers to strings or strings to integers, depending on the input. LabelEncoder of version
+/// 1 numbers its strings; CategoryMapper lists both.
 class CategoryMapper final : public NodeKernel {
  public:
   explicit CategoryMapper(const sdk::NodeView& node) : NodeKernel(node) {

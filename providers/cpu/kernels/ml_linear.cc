@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear models: LinearRegressor, LinearClassifier. Scores are formed in f32.
+// LinearRegressor and LinearClassifier of ai.onnx.ml. Scores are computed in f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ class LinearModel : public NodeKernel {
   PostTransform transform_;
 
  private:
-  /// That stay in the nearest cache while all rows meet them.
+  /// Coefficients that fit the L1 cache while all rows use them.
   static constexpr int64_t kFewCoefficients = 4096;
 
   std::vector<float> coefficients_;
@@ -86,7 +86,7 @@ class LinearRegressor final : public LinearModel {
   }
 };
 
-/// As many targets as intercepts, or as labels where there are none.
+/// The number of intercepts, or of labels if there are no intercepts.
 int64_t target_count(const sdk::NodeView& node) {
   const auto intercepts = static_cast<int64_t>(node.get_floats("intercepts").size());
   if (intercepts > 0) return intercepts;
@@ -107,7 +107,7 @@ class LinearClassifier final : public LinearModel {
 
   void run(sdk::Call& call) const override {
     const FeatureShape shape(call.shape(0), label());
-    // One score decides between two classes; the other's is its opposite.
+    // One score for two classes; the score of the other class is its negative.
     const bool is_pair = targets_ == 1 && labels_.count() == 2;
     const int64_t width = is_pair ? 2 : targets_;
     auto* scores = call.scratch<float>(shape.rows * targets_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps to tensors and back: DictVectorizer, CastMap, ZipMap.
+// DictVectorizer, CastMap and ZipMap of ai.onnx.ml.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// The keys and the values of a map, two tensors of one axis.
+/// The keys and the values of a map, two tensors of rank 1.
 struct MapParts {
   MapParts(sdk::Call& call, const std::string& label) {
     const gantry_host* host = call.host();
@@ -49,7 +49,7 @@ struct MapParts {
   const gantry_tensor* value_tensor = nullptr;
 };
 
-/// The standard says that these outputs have one axis; models declare [1, n] as well.
+/// ONNX specifies rank 1 for these outputs; some models declare [1, n].
 Dims row_shape(int64_t count, int declared_rank, int usual_rank) {
   const int rank = declared_rank == 1 || declared_rank == 2 ? declared_rank : usual_rank;
   Dims shape;
@@ -108,7 +108,8 @@ class DictVectorizer final : public NodeKernel {
   std::unordered_map<int64_t, int64_t> numbers_;
 };
 
-/// The values of a map in the order of their integer keys, or each at the index that its key names.
+/// CastMap: the values of a map in the order of their integer keys, or each at the index of its
+/// key.
 class CastMap final : public NodeKernel {
  public:
   explicit CastMap(const sdk::NodeView& node)
@@ -199,7 +200,7 @@ class CastMap final : public NodeKernel {
   int64_t width_;
 };
 
-/// Each row of scores as a map from the class labels.
+/// ZipMap: each row of scores as a map from class labels to scores.
 class ZipMap final : public NodeKernel {
  public:
   explicit ZipMap(const sdk::NodeView& node)
@@ -223,7 +224,7 @@ class ZipMap final : public NodeKernel {
     gantry_tensor* tensor = nullptr;
     const OwnedValue values = create_tensor(host, GANTRY_FLOAT, {rows.data(), 2}, tensor);
     std::copy_n(call.data<float>(0), shape.rows * width, static_cast<float*>(tensor->data));
-    // One map that stands for all rows.
+    // One map value represents all rows: its values are [rows, width].
     const OwnedValue map = create_value(host, GANTRY_KIND_MAP, GANTRY_FLOAT);
     sdk::check(host, host->value_append(map.get(), keys.get()));
     sdk::check(host, host->value_append(map.get(), values.get()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Support vector machines: SVMRegressor, SVMClassifier. Kernels are formed in f32.
+// SVMRegressor and SVMClassifier of ai.onnx.ml. Kernel functions are computed in f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -120,8 +120,7 @@ class SvmRegressor final : public SupportVectors {
   bool is_one_class_;
 };
 
-/// One machine for each pair of classes, which vote, or (without support vectors) one linear score
-/// for each class.
+/// One-vs-one SVMs that vote, or without support vectors one linear score for each class.
 class SvmClassifier final : public SupportVectors {
  public:
   explicit SvmClassifier(const sdk::NodeView& node)
@@ -152,7 +151,7 @@ class SvmClassifier final : public SupportVectors {
                                            : coefficients_.size() / static_cast<size_t>(classes_));
     const auto* x = features_as<float>(call, 0);
     const int64_t raw = has_probabilities() || pairs_ == 0 ? classes_ : pairs_;
-    // One score for two classes is shown for both.
+    // One score for two classes is output for both.
     const bool is_pair = raw == 1 && labels_.count() == 2;
     const int64_t width = is_pair ? 2 : raw;
     auto* classes = call.scratch<int64_t>(shape.rows);
@@ -220,7 +219,7 @@ class SvmClassifier final : public SupportVectors {
     return std::max_element(votes, votes + classes_) - votes;
   }
 
-  /// The vectors of class `of` with the coefficients of row `row`.
+  /// Sum of the kernel values of class `of`, weighted by coefficient row `row`.
   [[nodiscard]] float weighted(const float* kernels, int64_t row, int64_t of) const {
     const int64_t start = starts_[static_cast<size_t>(of)];
     const int64_t count = per_class_[static_cast<size_t>(of)];
@@ -228,7 +227,7 @@ class SvmClassifier final : public SupportVectors {
     return std::inner_product(weights, weights + count, kernels + start, 0.0F);
   }
 
-  /// Probabilities of the classes from those of the pairs, by the iteration of Wu, Lin and Weng.
+  /// Class probabilities from pairwise probabilities, by the iteration of Wu, Lin and Weng (2004).
   void couple(const float* pair_scores, float* work, float* p) const {
     const int64_t k = classes_;
     float* qp = work;

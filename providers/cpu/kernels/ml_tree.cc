@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ensembles of decision trees: TreeEnsemble, TreeEnsembleRegressor, TreeEnsembleClassifier. All are
-// read into one form; thresholds are compared and votes are summed in f64, which is exact for every
-// type of feature but the longest integers.
+// TreeEnsemble, TreeEnsembleRegressor and TreeEnsembleClassifier of ai.onnx.ml, all read into a
+// Forest. Thresholds are compared and votes are summed in f64. f64 represents every feature exactly
+// but int64 values above 2^53.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -53,8 +53,8 @@ class TreeKernel : public NodeKernel {
     }
   }
 
-  /// take(row, scores) for every row, in parallel; the scores are those of all targets, without
-  /// the base values.
+  /// Calls take(row, scores) for every row, in parallel. `scores` has a score for each target,
+  /// without the base values.
   template <class Take>
   void score(sdk::Call& call, const FeatureShape& shape, Take take) const {
     if (shape.columns < features_) {
@@ -65,7 +65,7 @@ class TreeKernel : public NodeKernel {
     const auto trees = static_cast<int64_t>(forest_.roots.size());
     const int64_t grain = std::max<int64_t>(1, 1024 / std::max<int64_t>(trees, 1));
     const int64_t parts = std::clamp<int64_t>(shape.rows / grain, 1, call.thread_count());
-    // As many rows together as stay in the cache while one tree after the other is asked.
+    // A block of rows stays in the cache while all trees are evaluated for it.
     const int64_t block = std::clamp<int64_t>(4096 / forest_.targets, 1, kMostRows);
     auto* memory = call.scratch<double>(parts * block * forest_.targets);
     call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
@@ -91,14 +91,14 @@ class TreeKernel : public NodeKernel {
  private:
   static constexpr int64_t kMostRows = 64;
 
-  std::vector<Vote> votes_;  ///< of all leaves, those of leaf i from vote_ends_[i] on
+  std::vector<Vote> votes_;  ///< of all leaves; those of leaf i start at vote_ends_[i]
   std::vector<size_t> vote_ends_;
 
   [[nodiscard]] bool is_extreme() const {
     return aggregate_ == Aggregate::kMin || aggregate_ == Aggregate::kMax;
   }
 
-  /// The scores of `rows` rows of x, which are `columns` numbers apart.
+  /// Computes the scores of `rows` rows of x, [rows, columns].
   void vote(const double* x, int64_t columns, int64_t rows, double* scores) const {
     const int64_t targets = forest_.targets;
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -185,8 +185,8 @@ class TreeRegressor final : public TreeKernel {
   bool keeps_type_;
 };
 
-/// Where all votes of two classes are for one of them, its score decides alone: above 1/2 if no
-/// weight is negative (they are probabilities then), else above 0.
+/// Binary classification: if all votes of two classes are for one of them, its score alone decides.
+/// The threshold is 1/2 if no weight is negative, since the scores are then probabilities, else 0.
 class TreeClassifier final : public TreeKernel {
  public:
   explicit TreeClassifier(const sdk::NodeView& node)

@@ -9,7 +9,7 @@ namespace gantry::cpu {
 
 namespace {
 
-/// Independent traversals in one loop.
+/// Traversals that are interleaved in one loop.
 constexpr int kTogether = 8;
 
 }  // namespace
@@ -28,7 +28,7 @@ ForestWalk::ForestWalk(const Forest& forest)
   };
   nodes_.reserve(static_cast<size_t>(count));
   for (const TreeNode& node : forest.nodes) {
-    // Below a number is what is not above the number before it.
+    // x < split is x <= the largest number below split.
     const double split = node.branch == Branch::kLeq
                              ? node.split
                              : std::nextafter(node.split, -std::numeric_limits<double>::infinity());
@@ -67,7 +67,7 @@ void ForestWalk::find_some(const int32_t* roots, int64_t root_step, const double
   bool moves = false;
   for (int i = 0; i < kRows; ++i) {
     at[i] = roots[i * root_step];
-    // Where all are leaves there may be no feature to ask for.
+    // If all roots are leaves, rows may have no features to read.
     moves |= at[i] < first_leaf_;
   }
   while (moves) {

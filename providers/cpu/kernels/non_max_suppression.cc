@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NonMaxSuppression: of boxes that overlap, the one with the best score, for each batch and class.
+// NonMaxSuppression: for each batch and class, keeps the box with the best score of those that
+// overlap.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ struct Box {
   [[nodiscard]] float area() const { return (x_high - x_low) * (y_high - y_low); }
 };
 
-/// `numbers`: two opposite corners as y, x; or (center) x, y, width, height.
+/// `numbers`: two opposite corners as y, x, y, x; or with `is_center` x, y, width, height.
 Box read_box(const float* numbers, bool is_center) {
   if (is_center) {
     const float half_width = numbers[2] / 2;
@@ -104,7 +105,7 @@ class NonMaxSuppression final : public NodeKernel {
     return *call.data<float>(slot);
   }
 
-  /// Writes the selected boxes of one class, best first; returns how many.
+  /// Writes the indices of the selected boxes of one class, best first; returns their number.
   int64_t select(sdk::Call& call, const Box* boxes, const float* scores, int64_t count,
                  int64_t most, int64_t* candidates, int64_t* selected) const {
     const float overlap = number(call, 3, 0);
@@ -113,12 +114,12 @@ class NonMaxSuppression final : public NodeKernel {
     int64_t* end = candidates;
     for (int64_t i = 0; i < count; ++i) {
       if (has_minimum && !(scores[i] > minimum)) continue;
-      // NaN scores stand last, so that the order is one.
+      // NaN scores rank last, so that the order is total.
       const float rank =
           scores[i] != scores[i] ? -std::numeric_limits<float>::infinity() : scores[i];
       *end++ = keyed_index(order_key(rank), i);
     }
-    // A heap, since few of many are looked at as a rule.
+    // A heap instead of sorting, since usually only a few of many boxes are visited.
     std::make_heap(candidates, end);
     int64_t selected_count = 0;
     while (end > candidates && selected_count < most) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations by statistics of the input itself: LayerNormalization, RMSNormalization,
+// Normalizations with statistics of the input: LayerNormalization, RMSNormalization,
 // InstanceNormalization, GroupNormalization, LpNormalization, MeanVarianceNormalization. 16-bit
 // floats are computed in f32.
 #include <gantry/sdk/rows.h>
@@ -21,7 +21,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Elements that one thread handles at least.
+/// Least number of elements for a thread.
 constexpr int64_t kNormGrain = 8192;
 
 int64_t row_grain(int64_t row) {
@@ -58,7 +58,7 @@ void standardize(const C* x, C* y, int64_t count, C center, C factor, C offset =
     for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - center) * factor + offset;
   }
 }
-/// y = y scale + bias; null: 1 and 0.
+/// y = y scale + bias; a null scale is 1, a null bias 0.
 template <class C>
 void scale_shift(C* y, int64_t count, const C* scale, const C* bias) {
   if (scale) {
@@ -69,7 +69,7 @@ void scale_shift(C* y, int64_t count, const C* scale, const C* bias) {
   }
 }
 
-/// LayerNormalization and, without the mean, RMSNormalization: over all axes from `axis` on.
+/// LayerNormalization, and without centring RMSNormalization, over all axes from `axis` on.
 template <bool kCenters>
 class LayerNorm final : public NodeKernel {
  public:
@@ -84,7 +84,7 @@ class LayerNorm final : public NodeKernel {
   void run(sdk::Call& call) const override {
     const sdk::Shape x = call.shape(0);
     const int axis = checked_axis(axis_, x.rank);
-    // RMSNormalization has the type of its scale.
+    // The output of RMSNormalization has the type of its scale.
     const uint32_t dtype = call.input(kCenters ? 0 : 1).dtype;
     gantry_tensor& output = call.output(0, dtype, x);
     Dims reduced(x);
@@ -159,8 +159,8 @@ class LayerNorm final : public NodeKernel {
       return read_as<TypeList<T>, C>(call, slot);
     }
   }
-  /// An operand with one number for each element of a row, so that all rows use it alike: equal
-  /// shapes but for leading ones.
+  /// True if the scale or bias in `slot` has one element for each element of a row, so that all
+  /// rows share it.
   [[nodiscard]] bool is_per_row(sdk::Call& call, int slot) const {
     const sdk::Shape x = call.shape(0);
     const int axis = checked_axis(axis_, x.rank);
@@ -201,12 +201,11 @@ class LayerNorm final : public NodeKernel {
   uint32_t stash_type_;
 };
 
-/// InstanceNormalization and GroupNormalization: each group of neighbouring channels of a sample by
-/// itself.
+/// InstanceNormalization and GroupNormalization: normalizes each group of channels of a sample.
 class GroupNorm final : public NodeKernel {
  public:
   enum class Scale { kPerChannel, kPerGroup };
-  /// `groups` 0: as many as channels.
+  /// `groups` 0: one group for each channel.
   GroupNorm(const sdk::NodeView& node, int64_t groups, Scale scale)
       : NodeKernel(node),
         groups_(groups),
@@ -243,7 +242,7 @@ class GroupNorm final : public NodeKernel {
   struct Layout {
     int64_t rows;
     int64_t groups;
-    int64_t channels;  ///< of a group
+    int64_t channels;  ///< channels of a group
     int64_t plane;
   };
 
@@ -336,7 +335,7 @@ class LpNorm final : public NodeKernel {
   int64_t p_;
 };
 
-/// y = (x - mean) / deviation over any set of axes; sums are formed in f64.
+/// y = (x - mean) / standard deviation over any set of axes; sums are accumulated in f64.
 class MeanVarianceNorm final : public NodeKernel {
  public:
   explicit MeanVarianceNorm(const sdk::NodeView& node)
@@ -372,7 +371,7 @@ class MeanVarianceNorm final : public NodeKernel {
   }
 
  private:
-  /// The function that defines the operator adds this to the deviation.
+  /// Added to the standard deviation, as in the ONNX function body.
   static constexpr double kEpsilon = 1e-9;
 
   template <class T>
@@ -393,7 +392,7 @@ class MeanVarianceNorm final : public NodeKernel {
       for (int64_t i = 0; i < count; ++i) one(i, middle, scale);
     }
   }
-  /// Adds value(x, group) of every element to its group's total.
+  /// Adds value(x, group) of every element to the total of its group.
   template <class T, class Value>
   static void add_up(const Broadcast<2>& plan, const T* x, double* totals, Value&& value) {
     plan.for_each_run(0, plan.count(), [&](const auto& run) {
@@ -403,7 +402,7 @@ class MeanVarianceNorm final : public NodeKernel {
         for (int64_t i = 0; i < run.count; ++i) totals[group + i] += value(from[i], group + i);
         return;
       }
-      // Several sums at once: one would wait for itself at every step.
+      // Several accumulators hide the latency of additions.
       constexpr int64_t kLanes = 8;
       double lanes[kLanes] = {};
       int64_t i = 0;

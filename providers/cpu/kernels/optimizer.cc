@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of training: Adagrad, Adam, Momentum. Inputs are a rate, a count of updates, and then lists
-// of equal length: tensors, gradients, and what is accumulated of them.
+// Optimizers of ai.onnx.preview.training: Adagrad, Adam, Momentum. Inputs are a learning rate, an
+// update count, and lists of equal length: tensors, gradients and accumulated states.
 #include <gantry/sdk/rows.h>
 
 #include <cmath>
@@ -17,8 +17,8 @@ namespace {
 
 constexpr int64_t kOptimizerGrain = 8192;
 
-/// A step of one optimizer: `kStates` accumulated numbers for each element.
-///   Rate rate(R, T);  T update(rate, x, gradient, states): the new x, states are replaced.
+/// One optimizer, with `kStates` states for each element.
+///   Rate rate(R, T);  T update(rate, x, gradient, states): returns the new x, replaces the states.
 struct Adagrad {
   static constexpr int kStates = 1;
   explicit Adagrad(const sdk::NodeView& node)
@@ -130,7 +130,7 @@ class Optimizer final : public NodeKernel {
   }
 
  private:
-  /// Inputs of each tensor: itself, its gradient, its states.
+  /// Inputs for each tensor: the tensor, its gradient, its states.
   static constexpr int kLists = 2 + Step::kStates;
 
   template <class T>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optional values: Optional, OptionalGetElement, OptionalHasElement. Since opset 18 a tensor or
-// sequence stands for an optional that has it.
+// Optional values: Optional, OptionalGetElement, OptionalHasElement. From opset 18 on a tensor or
+// sequence is accepted as an optional that has a value.
 #include <gantry/sdk/rows.h>
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 
 namespace gantry::cpu {
 
-/// int32_t for numbers of at most 32 bits, int64_t for others.
+/// The type of the keys of T: int32_t for T of at most 32 bits, else int64_t.
 template <class T>
 using OrderKey = std::conditional_t<sizeof(T) <= 4, int32_t, int64_t>;
 
@@ -34,8 +34,8 @@ OrderKey<T> order_key(T x) {
   }
 }
 
-/// A key of 32 bits and an index below 2^32 in one number: of two the larger has the larger key or,
-/// of equal ones, the smaller index.
+/// Packs a 32-bit key and an index below 2^32 into one integer that orders by key, then by
+/// descending index.
 inline int64_t keyed_index(int32_t key, int64_t index) {
   const auto high = static_cast<uint64_t>(static_cast<uint32_t>(key)) << 32;
   return static_cast<int64_t>(high | (0xFFFFFFFFU - static_cast<uint64_t>(index)));

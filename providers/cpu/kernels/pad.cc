@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Growing and cropping at the ends of axes: Pad, CenterCropPad. Both are one walk over the output's
-// rows with a table per axis that says which input position each output position repeats, or that
-// it takes the fill value.
+// Pad and CenterCropPad. Both write the output row by row with a table per axis: the input position
+// that each output position copies, or that it takes the fill value.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -21,11 +20,11 @@ namespace {
 
 enum class PadMode { kConstant, kReflect, kEdge, kWrap };
 
-/// In a table: no input position, the fill value.
+/// Table entry of an output position that takes the fill value.
 constexpr int64_t kFill = -1;
 constexpr int64_t kGrainBytes = 64 * 1024;
 
-/// One axis, neighbours that are not padded merged into one. Negative `before` or `after` crops.
+/// One axis, or several merged ones that are not padded. Negative `before` or `after` crops.
 struct PadAxis {
   int64_t extent;
   int64_t before;
@@ -34,8 +33,8 @@ struct PadAxis {
   [[nodiscard]] int64_t output() const { return extent + before + after; }
 };
 
-/// Input position repeated at `position`, which counts from the first kept input element; `count`
-/// of them are kept.
+/// Input position that is copied to `position`. Positions count from the first input element that
+/// is not cropped; `count` are not cropped.
 int64_t source_of(PadMode mode, int64_t position, int64_t count) {
   if (position >= 0 && position < count) return position;
   switch (mode) {
@@ -55,7 +54,8 @@ int64_t source_of(PadMode mode, int64_t position, int64_t count) {
   return kFill;
 }
 
-/// The walk: tables of all axes, and of the innermost the stretch that is copied as it is.
+/// Writes the output: a table for each axis, and for the innermost axis the range that is copied
+/// contiguously.
 template <class U>
 class PadWalk {
  public:
@@ -67,7 +67,7 @@ class PadWalk {
     for (int i = 0; i < rank; ++i) {
       extents.push(axes[i].extent);
       shape_.push(axes[i].output());
-      // Rows are long when axes were merged; with one fill value they need no table.
+      // With a constant fill, rows (long, if axes were merged) need no table.
       if (i < rank - 1 || mode != PadMode::kConstant) table_length += axes[i].output();
     }
     strides_ = dense_strides(extents.shape());
@@ -143,7 +143,8 @@ class PadWalk {
   const int64_t* tables_[kMaxRank] = {};
 };
 
-/// Neighbouring axes of which the inner one is unpadded become one, so that rows are long.
+/// Merges neighbouring axes of which the inner one is not padded, so that rows are long. Returns
+/// the number of axes.
 int merge_axes(sdk::Shape input, const Dims& before, const Dims& after, PadAxis* axes) {
   int rank = 0;
   for (int i = 0; i < input.rank; ++i) {
@@ -164,7 +165,7 @@ class PadKernel : public NodeKernel {
  protected:
   using NodeKernel::NodeKernel;
 
-  /// `fill`: one unit.
+  /// `fill`: one unit (elements.h).
   void pad(sdk::Call& call, const Dims& before, const Dims& after, PadMode mode,
            const void* fill) const {
     const sdk::Shape input = call.shape(0);
@@ -175,8 +176,8 @@ class PadKernel : public NodeKernel {
     const int64_t count = count_of(shape.shape());
     UnitWriter output(call, 0, dtype, shape.shape());
     if (count > 0) {
-      // Reflection and wrapping repeat single positions, so that their axes cannot be merged with
-      // inner ones.
+      // Reflecting and wrapping copy single positions, so such an axis cannot be merged with an
+      // inner one.
       PadAxis axes[kMaxRank];
       int rank = input.rank;
       if (mode == PadMode::kConstant || rank == 0) {
@@ -202,8 +203,8 @@ class PadKernel : public NodeKernel {
     int64_t extent = 0;
     const bool fits = !__builtin_add_overflow(input[axis], before, &extent) &&
                       !__builtin_add_overflow(extent, after, &extent) && extent >= 0;
-    // Cropping may not remove more than there is, or the order of cropping and padding would
-    // matter.
+    // Cropping more than the extent is refused: the result would depend on the order of cropping
+    // and padding.
     const bool crops_too_much =
         fits && (before < -input[axis] || after < -input[axis] ||
                  std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0) < -input[axis]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxPool, AveragePool, LpPool over any number of axes. A line of windows first joins the input
-// rows that it sees, row by row, then the columns of each window: f32 in vectors (pool_math.h), the
-// rest here. MaxPool with indices looks at each window by itself, but for pictures of f32
-// (pool_indices.h).
+// MaxPool, AveragePool and LpPool over any number of spatial axes. For each output line the input
+// rows of its windows are reduced first, then the columns of each window: for f32 with SIMD
+// (pool_math.h), for other types here. MaxPool with indices reduces each window separately, except
+// for f32 with two spatial axes (pool_indices.h).
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -24,10 +24,10 @@
 namespace gantry::cpu {
 namespace {
 
-/// Input elements times taps that one thread visits at least.
+/// Least work for a thread: input elements times kernel elements.
 constexpr int64_t kPoolGrain = 65536;
 
-/// Extents of outputs and kernels of the axes before the innermost, as an odometer wants them.
+/// Output and kernel extents of all spatial axes but the innermost, as Odometer takes them.
 struct OuterAxes {
   explicit OuterAxes(const Window& window) : rank(window.rank() - 1) {
     for (int i = 0; i < rank; ++i) {
@@ -48,7 +48,7 @@ class PoolKernel : public NodeKernel {
   }
 
  protected:
-  /// Windows over the input and the shape of the output.
+  /// The windows and the output shape of one run.
   struct Plan {
     Window window;
     Dims shape;
@@ -75,7 +75,7 @@ class PoolKernel : public NodeKernel {
     plan.out_plane = plan.window.output_count();
     return plan;
   }
-  /// Work of one output line, for grains; saturates.
+  /// Work of one output line; saturates.
   static int64_t line_work(const Window& window) {
     const WindowAxis& inner = window[window.rank() - 1];
     int64_t taps = 1;
@@ -88,8 +88,7 @@ class PoolKernel : public NodeKernel {
   WindowAttributes attributes_;
 };
 
-/// A frame around an operator: lift(x) of each element, joined, finished with the number of
-/// elements of the window.
+/// A pool with a reduction of pool_operators.h.
 template <class Op>
 class Pool : public PoolKernel {
  public:
@@ -115,7 +114,8 @@ class Pool : public PoolKernel {
   }
 
  private:
-  /// False if the operator or the windows are none for vectors; then nothing was done.
+  /// Pools with pool_math.h. Returns false, and does nothing, if the reduction or the windows are
+  /// not supported there.
   bool pool_in_vectors(sdk::Call& call, const Plan& plan, float* y) const {
     const std::optional<simd::Joining> joining = op_.joining();
     const OuterAxes outer(plan.window);
@@ -129,7 +129,7 @@ class Pool : public PoolKernel {
     windows.stride = inner.output == 1 ? 1 : inner.stride;
     windows.dilation = inner.dilation;
     const int64_t rows = most_rows(plan.window, outer.rank, windows.lines);
-    // Much padding and few rows in a long list are better left out than computed.
+    // Wide padding or long row lists are faster without SIMD.
     if (!joining || windows.stride > kMostStride || rows > kMostRows ||
         windows.reach() > 4 * windows.width + 64)
       return false;
@@ -149,14 +149,14 @@ class Pool : public PoolKernel {
   static constexpr int64_t kMostStride = 16;
   static constexpr int64_t kMostRows = int64_t{1} << 20;
 
-  /// At least as many rows as the lines of a plane see together; saturates.
+  /// Upper bound of the length of the row list of a plane; saturates.
   static int64_t most_rows(const Window& window, int axes, int64_t lines) {
     int64_t rows = std::min(lines, kMostRows + 1);
     for (int i = 0; i < axes; ++i)
       rows = std::min(rows * std::min(window[i].kernel, window[i].input + 1), kMostRows + 1);
     return rows;
   }
-  /// Fills in the tables of rows and counts.
+  /// Fills the tables of `windows`. `rows`: most_rows().
   void list_rows(sdk::Call& call, const Window& window, const OuterAxes& outer, int64_t rows,
                  simd::PlaneWindows& windows) const {
     auto* offsets = call.scratch<int64_t>(rows);
@@ -185,7 +185,7 @@ class Pool : public PoolKernel {
     return std::clamp<int64_t>(lines / grain, 1, call.thread_count());
   }
 
-  /// visit(offset in the plane) for the rows that the taps of all outer axes see.
+  /// Calls visit(offset in the plane) for each input row of an output line.
   template <class Visit>
   static void for_each_row(const Window& window, const OuterAxes& outer, const Odometer& at,
                            Visit visit) {
@@ -233,7 +233,7 @@ class Pool : public PoolKernel {
     });
   }
 
-  /// row[i] = what the taps of all outer axes see in column i.
+  /// row[i] = the reduction over the outer axes of column i.
   template <class T, class C>
   void join_rows(const Window& window, const OuterAxes& outer, const Odometer& at, const T* plane,
                  C* row) const {
@@ -247,7 +247,7 @@ class Pool : public PoolKernel {
     });
   }
 
-  /// Elements that a window counts along the outer axes.
+  /// Divisor of a window along the outer axes (AveragePool).
   [[nodiscard]] int64_t outer_count(const Window& window, int axes, const Odometer& at) const {
     int64_t count = 1;
     for (int i = 0; i < axes; ++i) count *= axis_count(window[i], at[i]);
@@ -255,13 +255,13 @@ class Pool : public PoolKernel {
   }
   [[nodiscard]] int64_t axis_count(const WindowAxis& axis, int64_t o) const {
     if (!counts_pads_) return std::max<int64_t>(axis.end_tap(o) - axis.first_tap(o), 0);
-    // Windows of the last, incomplete window of ceil_mode reach beyond the padding.
+    // With ceil_mode the last window may reach beyond the padding, which does not count.
     return axis.end_tap(o, axis.input + axis.pad_end) - axis.first_tap(o, -axis.pad_begin);
   }
 
   template <class T, class C>
   void join_columns(const WindowAxis& axis, const C* row, int64_t outer_count, T* y) const {
-    // Windows that lie within the row have all taps; where they begin and end takes no division.
+    // Windows inside the row have all taps and need no bounds.
     const int64_t inside = axis.first_window(0);
     const int64_t end = std::max(inside, axis.end_window(axis.kernel - 1));
     for (int64_t o = 0; o < inside; ++o) join_window(axis, row, outer_count, o, y);
@@ -269,7 +269,7 @@ class Pool : public PoolKernel {
       join_whole(axis, row + axis.start(inside), outer_count, y + inside, end - inside);
     for (int64_t o = end; o < axis.output; ++o) join_window(axis, row, outer_count, o, y);
   }
-  /// `count` windows that have all taps; `row` is where the first begins.
+  /// Reduces `count` windows that have all taps; the first begins at `row`.
   template <class T, class C>
   void join_whole(const WindowAxis& axis, const C* row, int64_t outer_count, T* y,
                   int64_t count) const {
@@ -282,7 +282,7 @@ class Pool : public PoolKernel {
         y[o] = static_cast<T>(op_.template finish<C>(joined, outer_count * taps));
       }
     };
-    // The usual numbers of taps are unrolled.
+    // Common kernel extents are unrolled.
     if (axis.kernel == 2) {
       place(std::integral_constant<int64_t, 2>{});
     } else if (axis.kernel == 3) {
@@ -291,7 +291,7 @@ class Pool : public PoolKernel {
       place(axis.kernel);
     }
   }
-  /// A window that may reach into the padding.
+  /// Reduces a window that may reach into the padding.
   template <class T, class C>
   void join_window(const WindowAxis& axis, const C* row, int64_t outer_count, int64_t o,
                    T* y) const {
@@ -330,7 +330,8 @@ class MaxPool final : public Pool<MaxOp> {
   }
 
  private:
-  /// False if the planes have other than two axes or too many maxima.
+  /// Pools with pool_indices.h. Returns false if there are not two spatial axes or a plane is too
+  /// large.
   bool find_in_picture(sdk::Call& call, const Plan& plan, float* y, int64_t* indices) const {
     if (plan.window.rank() != 2 || plan.in_plane > std::numeric_limits<int32_t>::max())
       return false;
@@ -406,8 +407,8 @@ class MaxPool final : public Pool<MaxOp> {
       for (int64_t k = 0; k < taps[last]; ++k) {
         const int64_t offset = line + k * window[last].dilation;
         const C candidate = static_cast<C>(plane[offset]);
-        // Without branches, which the data would mislead. Of equals the first stays, and so does
-        // NaN.
+        // Without branches, which would be mispredicted. The first of equal elements stays, and so
+        // does NaN.
         const bool is_better =
             (static_cast<int>(found < 0) | static_cast<int>(candidate > best) |
              (static_cast<int>(candidate != candidate) & static_cast<int>(best == best))) != 0;
@@ -419,7 +420,7 @@ class MaxPool final : public Pool<MaxOp> {
     value = static_cast<T>(best);
   }
 
-  /// The index in a plane whose first axis is the fastest.
+  /// Converts an offset in a plane to column-major order.
   static int64_t column_major(const Window& window, int64_t offset) {
     int64_t index[kMaxWindowAxes];
     for (int i = window.rank() - 1; i >= 0; --i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// First the rows that a line of windows sees are joined column by column, in vectors; then the
-// columns of each window, of which each has its first extreme already. Indices are in
-// row-major order, so that the smaller of two is the first.
+// The rows of an output line are reduced column by column, with SIMD. Then the columns of each
+// window are reduced, each of which holds its maximum and the index of it. Indices are row-major,
+// so the smaller of two comes first.
 #include "kernels/pool_indices.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Whether a later element replaces the best so far: it is larger, or the first NaN.
+/// True if a later element replaces the best so far: it is larger, or the first NaN.
 bool replaces(float x, float best) {
   return (static_cast<int>(x > best) |
           (static_cast<int>(x != x) & static_cast<int>(best == best))) != 0;
@@ -25,7 +25,7 @@ void join_row(const float* __restrict x, int32_t first, int64_t count, float* __
   }
 }
 
-/// The same where either may stand first.
+/// The same if either may come first.
 bool replaces_anywhere(float x, int32_t x_index, float best, int32_t best_index) {
   const int are_equal =
       static_cast<int>(x == best) | (static_cast<int>(x != x) & static_cast<int>(best != best));

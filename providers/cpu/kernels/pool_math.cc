@@ -44,7 +44,7 @@ struct RootOfSquares {
   }
 };
 
-/// One vector at `x`; what would lie behind `end` is anything.
+/// Loads a vector at `x` without reading beyond `end`; lanes beyond it are unspecified.
 HWY_INLINE PoolVec load_before(const float* x, const float* end) {
   const PoolTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -54,7 +54,7 @@ HWY_INLINE PoolVec load_before(const float* x, const float* end) {
   return hn::Load(d, buffer);
 }
 
-/// `buffer` gets the joined rows after `pad` columns; the rest of it stays or becomes kStart.
+/// Reduces `count` rows into `buffer` from column `pad` on; other elements stay or become kStart.
 template <class Op>
 HWY_INLINE void join_rows(const Op& op, const simd::PlaneWindows& w, const float* plane,
                           const float* x_end, const int64_t* rows, int64_t count, float* buffer) {
@@ -79,7 +79,7 @@ HWY_INLINE void join_rows(const Op& op, const simd::PlaneWindows& w, const float
   }
 }
 
-/// One vector of windows, the first of which begins at `row`.
+/// Reduces the columns of a vector of windows, the first of which begins at `row`.
 template <class Op>
 HWY_INLINE PoolVec join_columns(const Op& op, const simd::PlaneWindows& w, const float* row) {
   const PoolTag d;
@@ -108,7 +108,7 @@ HWY_INLINE PoolVec join_columns(const Op& op, const simd::PlaneWindows& w, const
   return joined;
 }
 
-/// The outputs of a line, from its joined rows.
+/// Computes the outputs of a line from its reduced rows.
 template <class Op>
 HWY_INLINE void finish_line(const Op& op, const simd::PlaneWindows& w, const float* buffer,
                             float rows, float* target, const float* y_end) {
@@ -117,7 +117,7 @@ HWY_INLINE void finish_line(const Op& op, const simd::PlaneWindows& w, const flo
   for (int64_t o = 0; o < w.columns; o += lanes) {
     const PoolVec joined =
         op.finish(join_columns(op, w, buffer + o * w.stride), rows, w.column_counts + o);
-    // What is too much is overwritten by the next line.
+    // Lanes beyond the line are overwritten by the next line.
     if (HWY_LIKELY(target + o + lanes <= y_end)) {
       hn::StoreU(joined, d, target + o);
     } else {
@@ -141,7 +141,8 @@ HWY_INLINE void join_lines(const Op& op, const simd::PlaneWindows& w, const floa
   float row_counts[simd::kPoolLines];
   for (int64_t i = first; i < last; i += simd::kPoolLines) {
     const int64_t lines = std::min(simd::kPoolLines, last - i);
-    // Several rows are joined before the first is read again, which would wait for its stores.
+    // Several lines are reduced before the first is read again: reading at once would wait for its
+    // stores.
     for (int64_t b = 0; b < lines; ++b) {
       const int64_t begin = line > 0 ? w.row_ends[line - 1] : 0;
       join_rows(op, w, source, x_end, w.rows + begin, w.row_ends[line] - begin,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pools make of the elements of a window: lift(x) of each is joined, finished with the number
-// of elements. joining() is the same in vectors of f32, if there is that. Immutable, any thread.
+// The reductions of MaxPool, AveragePool and LpPool: finish(join(lift(x0), lift(x1), ...), count)
+// over the elements of a window. joining() names the same reduction in pool_math.h, if there is
+// one. Immutable, any thread.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -63,7 +64,8 @@ struct AverageOp {
   }
 };
 
-/// `p` is a float in version 1, an integer from version 2 on.
+/// Reads attribute p, a float in version 1 and an integer from version 2. Throws INVALID_MODEL
+/// unless it is positive.
 inline float read_power(const sdk::NodeView& node) {
   const float p = node.since_version() == 1 ? node.get_float("p", 2.0F)
                                             : static_cast<float>(node.get_int("p", 2));
@@ -88,7 +90,7 @@ struct LpOp {
   C join(C a, C b) const {
     return a + b;
   }
-  /// Powers other than 2 go element by element.
+  /// Only p = 2 has a SIMD reduction.
   [[nodiscard]] std::optional<simd::Joining> joining() const {
     if (p != 2.0F) return std::nullopt;
     return simd::Joining::kRootOfSquares;

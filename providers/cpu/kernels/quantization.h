@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What quantizing operators share: the element types, and rounding to a quantized type. Plain
+// Shared by the quantizing operators: element types, and rounding to a quantized type. Plain
 // values, any thread.
 #pragma once
 
@@ -45,8 +45,8 @@ constexpr int greatest_of() {
   }
 }
 
-/// Nearest integer, halves to even. Without a call, so that loops over it become vectors; beyond
-/// 2^21, where every quantized type is saturated, the result is 2^21.
+/// Nearest integer, halves to even. It calls nothing, so that loops vectorize. The result is
+/// clamped to [-2^21, 2^21], beyond which every quantized type saturates.
 template <class C>
 C round_bounded(C x) {
   constexpr C kLimit = C(1 << 21);
@@ -55,7 +55,8 @@ C round_bounded(C x) {
   return (bounded + kMagic) - kMagic;
 }
 
-/// saturate(round(x) + zero_point); a float type rounds the sum instead.
+/// `x` is already divided by the scale. Integer types: saturate(round(x) + zero_point). Float
+/// types: x + zero_point rounded to U; `saturate` is attribute saturate.
 template <class U, class C>
 U quantize(C x, C zero_point, bool saturate) {
   if constexpr (kIsQuantizedInteger<U>) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// QuantizeLinear. Quotients are formed in f32 (of int32 inputs: f64) and rounded to 16-bit floats
-// where the operator's precision is one; then they become the quantized type. The two steps meet in
-// a block, so that there are as many loops as types and not as pairs of types; from f32 to whole
-// bytes they are one.
+// QuantizeLinear. The quotient x / scale is computed in f32 (f64 for int32 inputs) and rounded to a
+// 16-bit float if that is the operator's precision, then converted to the quantized type. The two
+// steps exchange blocks of quotients, so that the number of loops grows with the types and not with
+// pairs of types. From f32 to int8 and int16 there is one fused loop.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Quotients that are made at a time.
+/// Quotients of a block.
 constexpr int64_t kBlock = 512;
 
 /// Rounds an array of quotients to a 16-bit float type.
@@ -46,7 +46,7 @@ void divide(const T* x, const C* scale, int64_t step, C* y, int64_t count) {
   }
 }
 
-/// What becomes of a block of quotients.
+/// Converts a block of quotients to the output.
 template <class C>
 using Store = void (*)(const C* quotients, const C* zero, int64_t step, std::byte* y, int64_t count,
                        bool saturates);
@@ -87,7 +87,7 @@ class QuantizeLinear final : public Quantizer {
   }
 
  private:
-  /// The type to which quotients are rounded: what the attribute says, else what both inputs are.
+  /// The type to which quotients are rounded: attribute `precision`, else the type of both inputs.
   [[nodiscard]] uint32_t precision(sdk::Call& call) const {
     if (precision_ != GANTRY_UNDEFINED) return precision_;
     return call.input(0).dtype == call.input(1).dtype ? call.input(1).dtype

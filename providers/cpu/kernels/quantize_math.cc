@@ -18,12 +18,13 @@ using QuantVec = hn::Vec<QuantTag>;
 
 constexpr size_t kMostLanes = HWY_MAX_BYTES / sizeof(float);
 
-/// Quotients beyond this are saturated in the type. With a byte's zero it stays below 2^15: from
-/// there to 2^15 + 255 Highway 1.0's DemoteTo drops the topmost bit before it saturates.
+/// Quotients are clamped to this, beyond which the type saturates. Plus an 8-bit zero point it
+/// stays below 2^15: from there to 2^15 + 255, Highway 1.0's DemoteTo drops the topmost bit before
+/// it saturates.
 template <class U>
 constexpr float kSaturated = sizeof(U) == 1 ? 16384.0F : 2097152.0F;
 
-/// One vector of quotients, rounded, moved and saturated.
+/// A vector of quotients, rounded, with the zero point added, and saturated.
 template <class U>
 HWY_INLINE auto rounded(QuantVec quotient, QuantVec zero) {
   const QuantTag d;
@@ -35,14 +36,15 @@ HWY_INLINE auto rounded(QuantVec quotient, QuantVec zero) {
   return hn::DemoteTo(hn::Rebind<U, QuantTag>(), hn::Add(whole, hn::ConvertTo(di, zero)));
 }
 
-/// x / scale by products, which take a fraction of a division's time. With the nearest reciprocal,
-/// a second correction leaves the nearest quotient (Markstein), but for what `may_multiply` denies.
+/// x / scale by multiplication, in a fraction of the time of a division. From the nearest
+/// reciprocal, a second correction gives the correctly rounded quotient (Markstein) if
+/// may_multiply().
 HWY_INLINE QuantVec quotient(QuantVec x, QuantVec scale, QuantVec reciprocal) {
   const QuantVec first = hn::Mul(x, reciprocal);
   const QuantVec second = hn::MulAdd(hn::NegMulAdd(first, scale, x), reciprocal, first);
   return hn::MulAdd(hn::NegMulAdd(second, scale, x), reciprocal, second);
 }
-/// Of numbers that an int32 holds.
+/// Nearest integers, for values in the range of int32.
 HWY_INLINE auto nearest_of(QuantVec x) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
   return hn::Vec<hn::RebindToSigned<QuantTag>>{_mm512_cvtps_epi32(x.raw)};
@@ -53,7 +55,7 @@ HWY_INLINE auto nearest_of(QuantVec x) {
 /// True if remainders of x by this scale are exact wherever the quotient is not rounded to zero.
 HWY_INLINE bool may_multiply(float scale) {
 #if !HWY_NATIVE_FMA
-  (void)scale;  // products are rounded before they are added
+  (void)scale;  // without FMA products are rounded before they are added
   return false;
 #else
   constexpr uint32_t kMantissa = 0x7FFFFF;
@@ -63,7 +65,7 @@ HWY_INLINE bool may_multiply(float scale) {
 #endif
 }
 
-/// One scale and one zero for all.
+/// One scale and one zero point for all elements.
 template <class U>
 HWY_INLINE void quantize_by_products(const float* x, float scale, float zero, U* y, int64_t count) {
   const QuantTag d;
@@ -72,8 +74,8 @@ HWY_INLINE void quantize_by_products(const float* x, float scale, float zero, U*
   const QuantVec all_scale = hn::Set(d, scale);
   const QuantVec reciprocal = hn::Set(d, 1.0F / scale);
   const auto zeros = hn::Set(hn::RebindToSigned<QuantTag>(), static_cast<int32_t>(zero));
-  // What is beyond is saturated anyway, and of an infinity there would be no remainder; NaN fails
-  // the comparison.
+  // Clamped, since these saturate anyway and an infinity has no remainder. NaN fails the
+  // comparison.
   const QuantVec high = hn::Set(d, scale * kSaturated<U>);
   const QuantVec low = hn::Neg(high);
   const auto at = [&](int64_t i) HWY_ATTR {
@@ -87,7 +89,7 @@ HWY_INLINE void quantize_by_products(const float* x, float scale, float zero, U*
   if (i < count) at(count - lanes);  // overlaps what is done: the same values once more
 }
 
-/// With a scale and a zero for each element, or (`each` false) the ones given.
+/// kEach: a scale and a zero point for each element; otherwise the first of each for all.
 template <bool kEach, bool kDivides, class U>
 HWY_INLINE void quantize_loop(const float* x, const float* scale, const float* zero, U* y,
                               int64_t count) {
@@ -115,7 +117,7 @@ HWY_INLINE void spread(const float* from, int64_t share, float* to, int64_t coun
     std::fill_n(to + i, std::min(share, count - i), *from++);
 }
 
-/// Scales and zeros of some elements; no scales are none.
+/// Scales and zero points; null scales: there are none.
 struct Levels {
   const float* scale;
   const float* zero;
@@ -123,7 +125,7 @@ struct Levels {
   [[nodiscard]] Levels at(int64_t i) const { return {scale ? scale + i : nullptr, zero + i}; }
 };
 
-/// Fewer elements than a vector has: through buffers of whole vectors.
+/// Runs `loop` on fewer elements than a vector has, through buffers of whole vectors.
 template <class Loop, class In, class Out>
 HWY_INLINE void through_buffers(const Loop& loop, const In* x, Levels levels, int64_t share, Out* y,
                                 int64_t count) {

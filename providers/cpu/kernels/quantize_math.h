@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounding to 8- and 16-bit integers and back, in vectors. Chosen for the machine's instruction set
-// when first called. Pure, any thread; outputs must not overlap inputs.
+// QuantizeLinear and DequantizeLinear of 8- and 16-bit integers, with SIMD. Highway selects the
+// instruction set on the first call. Pure, any thread; outputs must not overlap inputs.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 namespace gantry::cpu::simd {
 
 /// y[i] = saturate(round(x[i] / scale[i / share]) + zero[i / share]), halves to even; NaN becomes
-/// the least value. `scale` null: x is the quotient. Zeros are whole numbers of the range of y.
-/// Requires share > 0.
+/// the least value of the type. `scale` null: x is already divided. Requires zero points that are
+/// integers in the range of y, and share > 0.
 void quantize(const float* x, const float* scale, const float* zero, int64_t share, uint8_t* y,
               int64_t count);
 void quantize(const float* x, const float* scale, const float* zero, int64_t share, int8_t* y,
@@ -31,7 +31,7 @@ void dequantize(const int16_t* x, const float* scale, const float* zero, int64_t
 void dequantize(const int32_t* x, const float* scale, const float* zero, int64_t share, float* y,
                 int64_t count);
 
-/// Least and greatest of x and 0; NaNs are passed over.
+/// Sets `least` and `greatest` to those of the elements of x and 0, ignoring NaNs.
 void range_with_zero(const float* x, int64_t count, float* least, float* greatest);
 
 }  // namespace gantry::cpu::simd

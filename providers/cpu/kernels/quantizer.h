@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What QuantizeLinear and DequantizeLinear share: attributes, the check of their inputs, and the
-// blocks in which they go through types that have no vector functions of their own. Immutable, any
-// thread.
+// Shared by QuantizeLinear and DequantizeLinear: attributes, and the check of scale and zero point.
+// Immutable, any thread.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -20,16 +19,16 @@
 
 namespace gantry::cpu {
 
-/// What these operators quantize to; the products of quantized numbers know fewer types.
+/// The quantized types of these operators. Quantized matmul and convolution support fewer.
 using AllQuantizedTypes = Concat<QuantizedTypes, Float6Types>;
 
-/// Has functions of its own in quantize_math.h.
+/// True if quantize_math.h has functions for U.
 template <class U>
 inline constexpr bool kIsVectorQuantized =
     std::is_same_v<U, uint8_t> || std::is_same_v<U, int8_t> || std::is_same_v<U, uint16_t> ||
     std::is_same_v<U, int16_t>;
 
-/// Attributes and the check of the inputs that both directions share.
+/// Base of both kernels. Input 0 is the data, input 1 the scale, input 2 the optional zero point.
 class Quantizer : public NodeKernel {
  protected:
   explicit Quantizer(const sdk::NodeView& node)
@@ -38,6 +37,7 @@ class Quantizer : public NodeKernel {
         block_(read_integer(node, "block_size", 0, 0)),
         dtype_(static_cast<uint32_t>(node.get_int("output_dtype", 0))) {}
 
+  /// Throws INVALID_ARGUMENT if the shapes of the data, the scale and the zero point do not fit.
   [[nodiscard]] Granularity granularity(sdk::Call& call) const {
     if (call.has_input(2) && call.shape(2).element_count() != call.shape(1).element_count()) {
       fail("the zero point has shape " + to_string(call.shape(2)) + " and the scale " +
@@ -45,7 +45,7 @@ class Quantizer : public NodeKernel {
     }
     return {call.shape(0), call.shape(1), axis_, block_, label()};
   }
-  /// Zeros where there is no zero point.
+  /// The zero points converted to C, as many as scales; zeros if input 2 is absent.
   template <class Types, class C>
   static const C* zero_points(sdk::Call& call) {
     if (call.has_input(2)) return read_as<Types, C>(call, 2);

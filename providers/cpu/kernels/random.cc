@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random tensors: RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial. The
-// generator is a hash of a key and a counter, so element i does not depend on how the work is
-// divided. With a seed every run gives the same numbers; without one every kernel and every run has
-// a key of its own.
+// RandomNormal, RandomUniform, their Like forms, Bernoulli and Multinomial. The generator is
+// counter-based: a hash of a key and a counter, so element i does not depend on the number of
+// threads. With a seed every run gives the same values; without one every kernel and every run has
+// its own key.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -28,27 +28,27 @@ namespace {
 
 constexpr int64_t kRandomGrain = 4096;
 
-/// 64 well-mixed bits of a number; a bijection.
+/// Hashes 64 bits; a bijection.
 uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93U;
   x = (x ^ (x >> 29)) * 0xA0761D6478BD642FU;
   return x ^ (x >> 32);
 }
 
-/// The numbers of one run.
+/// The random numbers of one run.
 class Stream {
  public:
   explicit Stream(uint64_t key) : key_(mix(key + 0x9E3779B97F4A7C15U)) {}
-  /// In [0, 1).
+  /// Uniform in [0, 1).
   [[nodiscard]] double uniform(uint64_t counter) const {
     return static_cast<double>(mix(mix(counter + key_) + key_) >> 11) * 0x1p-53;
   }
-  /// Mean 0, deviation 1. Uses counters 2 i and 2 i + 1.
+  /// Normal, with mean 0 and standard deviation 1. Uses counters 2 i and 2 i + 1.
   [[nodiscard]] double normal(uint64_t i) const {
     const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform(2 * i)));
     return radius * std::cos(2.0 * std::numbers::pi * uniform(2 * i + 1));
   }
-  /// The same from `first` on, but for the rounding to f32 of what is between; in vectors.
+  /// y[k] = normal(first + k), with SIMD; intermediate values are rounded to f32.
   void normals(uint64_t first, float* y, int64_t count) const {
     float angles[kNormals];
     for (int64_t i = 0; i < count; ++i) {
@@ -63,7 +63,7 @@ class Stream {
     simd::cos(angles, angles, count, nullptr);
     simd::mul(y, 1, angles, 1, y, count);
   }
-  static constexpr int64_t kNormals = 256;  ///< that `normals` makes at most
+  static constexpr int64_t kNormals = 256;  ///< most values of one call of normals()
 
  private:
   uint64_t key_;
@@ -86,7 +86,7 @@ class RandomKernel : public NodeKernel {
  private:
   bool has_seed_;
   uint64_t key_;
-  /// Only tells the runs of an unseeded node apart.
+  /// Number of runs, which makes the keys of an unseeded node distinct.
   mutable std::atomic<uint64_t> runs_{0};
 };
 
@@ -147,7 +147,7 @@ class RandomTensor final : public RandomKernel {
   double scale_ = 1;
 };
 
-/// 1 with the probability that the input gives.
+/// Bernoulli: 1 with the probability given by the input.
 class Bernoulli final : public RandomKernel {
  public:
   explicit Bernoulli(const sdk::NodeView& node)
@@ -166,7 +166,7 @@ class Bernoulli final : public RandomKernel {
         call.parallel_for(count, kRandomGrain, [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const auto probability = static_cast<double>(static_cast<Compute<P>>(probabilities[i]));
-            // A number and no branch, which chance would mislead.
+            // Without a branch, which would be mispredicted.
             const bool is_one = random.uniform(static_cast<uint64_t>(i)) < probability;
             if constexpr (std::is_arithmetic_v<T>) {
               output[i] = static_cast<T>(is_one);
@@ -183,7 +183,7 @@ class Bernoulli final : public RandomKernel {
   uint32_t dtype_;
 };
 
-/// Classes drawn by unnormalised log-probabilities [batch, class].
+/// Multinomial: draws classes by unnormalised log-probabilities, [batch, class].
 class Multinomial final : public RandomKernel {
  public:
   explicit Multinomial(const sdk::NodeView& node)
@@ -214,7 +214,7 @@ class Multinomial final : public RandomKernel {
   }
 
  private:
-  /// Running sums of the probabilities, scaled by the largest.
+  /// Cumulative sums of the probabilities, scaled by the largest.
   void accumulate(sdk::Call& call, int64_t offset, int64_t classes, double* sums) const {
     dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
       using P = typename decltype(type)::type;

@@ -122,7 +122,7 @@ Recurrent::Recurrent(const sdk::NodeView& node, int gates, const std::vector<std
 }
 
 void Recurrent::parse_direction(const sdk::NodeView& node) {
-  // The schema of GRU 1 misspells its default.
+  // The schema of GRU-1 misspells its default direction.
   const int direction =
       read_choice(node, "direction", "forward", {"forward", "foward", "reverse", "bidirectional"});
   starts_reverse_ = direction == 2;
@@ -145,7 +145,7 @@ void Recurrent::parse_activations(const sdk::NodeView& node,
   const std::vector<float> betas = node.get_floats("activation_beta");
   size_t next_alpha = 0;
   size_t next_beta = 0;
-  // The lists hold numbers only for the functions that have such a parameter.
+  // activation_alpha and activation_beta have values only for functions with such a parameter.
   for (size_t i = 0; i < needed; ++i) {
     const Named& named = find_activation(node, names[i]);
     Activation activation = {named.kind, named.alpha, named.beta};

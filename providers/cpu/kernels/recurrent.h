@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What LSTM, GRU and RNN share: attributes, checks of the inputs, the loop over directions and time
-// steps with sequences of different lengths. A cell says what one step does. 16-bit floats are
-// computed in f32. Immutable, any thread.
+// Shared by LSTM, GRU and RNN: attributes, checks of the inputs, and the loop over directions and
+// time steps, with sequences of different lengths. The derived kernel computes one step. 16-bit
+// floats are computed in f32. Immutable, any thread.
 #pragma once
 
 #include <gantry/sdk/rows.h>
@@ -45,13 +45,13 @@ struct Activation {
   void apply(double* x, int64_t count) const;
 };
 
-/// How many elements a step of one sequence has before it is split over threads.
+/// Least number of gate elements of a step for another thread.
 inline constexpr int64_t kCellGrain = 4096;
 
 class Recurrent : public NodeKernel {
  protected:
-  /// `gates` matrices are stacked in each weight; `defaults` names the activations of one
-  /// direction.
+  /// `gates` is the number of gates whose matrices are stacked in W and R; `defaults` names the
+  /// default activations of one direction. Throws INVALID_MODEL for bad attributes.
   Recurrent(const sdk::NodeView& node, int gates, const std::vector<std::string>& defaults);
 
   struct Sizes {
@@ -60,7 +60,8 @@ class Recurrent : public NodeKernel {
     int64_t input;
     int64_t hidden;
   };
-  /// Checks inputs 0 to 5 (x, w, r, b, sequence lengths, initial state), which all operators have.
+  /// Checks the shapes of inputs 0 to 5, which all three operators have: X, W, R, B, sequence_lens,
+  /// initial_h. Throws INVALID_ARGUMENT.
   [[nodiscard]] Sizes resolve(sdk::Call& call) const;
   void require_shape(sdk::Call& call, int slot, std::initializer_list<int64_t> shape) const;
   void require_state(sdk::Call& call, int slot, const Sizes& sizes) const;
@@ -71,7 +72,7 @@ class Recurrent : public NodeKernel {
   }
   [[nodiscard]] bool is_reverse(int direction) const { return direction == 1 || starts_reverse_; }
 
-  /// Limits to [-clip, clip] if the attribute is given, then activates.
+  /// Clips x to [-clip, clip] if attribute clip is given, then applies the activation in place.
   template <class C>
   void activate(int direction, int index, C* x, int64_t count) const {
     clip(x, count);
@@ -84,7 +85,7 @@ class Recurrent : public NodeKernel {
     for (int64_t i = 0; i < count; ++i) x[i] = std::min(std::max(x[i], -limit), limit);
   }
 
-  // Places in tensors whose order `layout` decides.
+  // Row indices in X, Y and the states, whose axis order depends on attribute layout.
   [[nodiscard]] int64_t sequence_row(const Sizes& s, int64_t step, int64_t item) const {
     return batch_first_ ? item * s.steps + step : step * s.batch + item;
   }
@@ -119,7 +120,7 @@ class Recurrent : public NodeKernel {
     return result;
   }
 
-  /// An output that may be unwanted, in its compute type.
+  /// An optional output in its compute type; null pointers if the graph does not use it.
   template <class T>
   struct Result {
     gantry_tensor* tensor = nullptr;
@@ -149,13 +150,13 @@ class Recurrent : public NodeKernel {
     return result;
   }
 
-  /// Memory of one direction.
+  /// Scratch memory of one direction.
   template <class C>
   struct Work {
-    C* projected;  ///< [rows of x, gates * hidden]: what x contributes to the gates, with biases
-    C* gates;      ///< [batch, gates * hidden] of a step
-    C* state;      ///< [batch, hidden]: the output of the last step
-    C* extra;      ///< of the cell's choice
+    C* projected;  ///< [rows of X, gates * hidden]: X W^T with biases
+    C* gates;      ///< [batch, gates * hidden]: of the current step
+    C* state;      ///< [batch, hidden]: the output of the previous step
+    C* extra;      ///< for the derived kernel
   };
 
   template <class C>
@@ -216,7 +217,7 @@ class Recurrent : public NodeKernel {
     gemm(call, args);
   }
 
-  /// The time of step `i` of an item; -1 if its sequence has ended.
+  /// Time index that step `i` of a batch item processes; -1 if its sequence has ended.
   template <class C>
   int64_t time_of(const Sizes& s, const Operands<C>& in, int direction, int64_t item,
                   int64_t i) const {
@@ -225,8 +226,9 @@ class Recurrent : public NodeKernel {
     return is_reverse(direction) ? length - 1 - i : i;
   }
 
-  /// Runs all steps of a direction. step(gates) completes work.gates, in which the projections
-  /// stand, for all items that go on; cell(item, gates, state) updates one item's state.
+  /// Runs all steps of a direction and writes each state to y, if not null. In each step,
+  /// step(gates) adds the recurrent part to work.gates, which holds the projections of all items.
+  /// Then cell(item, gates, state) updates the state of each item whose sequence has not ended.
   template <class C, class Step, class Cell>
   void iterate(sdk::Call& call, const Sizes& s, int direction, const Operands<C>& in,
                const Work<C>& work, C* y, Step&& step, Cell&& cell) const {
@@ -261,8 +263,8 @@ class Recurrent : public NodeKernel {
     }
   }
 
-  /// Calls body(direction, work) for each direction, both at once if that pays. `extra`: elements
-  /// of work.extra.
+  /// Calls body(direction, work) for each direction, two directions in parallel if they are large.
+  /// `extra`: elements of work.extra.
   template <class C, class Body>
   void for_each_direction(sdk::Call& call, const Sizes& s, int64_t extra, Body&& body) const {
     const int64_t width = gates_ * s.hidden;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Reduce operators: ReduceSum, Mean, Max, Min, Prod, L1, L2, LogSum, LogSumExp, SumSquare.
-// Neighbouring axes that are both kept or both reduced are one axis here; then either rows are
-// folded to numbers, or rows are folded onto rows. Small floats are folded in f32, integer sums
-// wrap around, integer roots and logarithms are computed in f64 and truncated.
+// Neighbouring axes that are all reduced or all not reduced are merged. Then either each row is
+// reduced to an element, or rows are accumulated elementwise. 16-bit floats are accumulated in f32.
+// Integer sums wrap around; integer roots and logarithms are computed in f64 and truncated.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -21,12 +21,12 @@
 namespace gantry::cpu {
 namespace {
 
-/// Elements that one thread folds at least.
+/// Least number of elements for a thread.
 constexpr int64_t kReduceGrain = 32768;
-/// Columns whose accumulators stay on the stack together.
+/// Columns whose accumulators are on the stack at a time.
 constexpr int64_t kColumns = 1024;
 
-/// The integer that a double stands for, without the undefined cases.
+/// Converts a double to an integer without undefined behaviour.
 template <class T>
 T truncated(double value) {
   constexpr auto kLow = static_cast<double>(std::numeric_limits<T>::min());
@@ -36,11 +36,11 @@ T truncated(double value) {
   return value >= kHigh ? std::numeric_limits<T>::max() : static_cast<T>(value);
 }
 
-/// Accumulator of sums and products of T: integers in 64 bits, of which the low ones are the
-/// wrapped result.
+/// Accumulator of sums and products of T. Integers use 64 bits; the low bits are the wrapped
+/// result.
 template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, Compute<T>>;
-/// Accumulator of what ends in a root or a logarithm.
+/// Accumulator of reductions that end in a root or a logarithm.
 template <class T>
 using Real = std::conditional_t<std::is_integral_v<T>, double, Compute<T>>;
 
@@ -157,7 +157,7 @@ struct LogSumOp {
   static T finish(Acc a, int64_t /*count*/) { return from_real<T>(std::log(a)); }
   static float row(const float* x, int64_t count) { return simd::sum(x, count); }
 };
-/// The sum is kept relative to the largest element so far, so that no power overflows.
+/// The sum is relative to the largest element so far, so that exp() does not overflow.
 template <class T>
 struct LogSumExpOp {
   struct Acc {
@@ -173,7 +173,8 @@ struct LogSumExpOp {
     return {a.top, a.total + (b.total == 0 ? Real<T>{0} : b.total * std::exp(b.top - a.top))};
   }
   static T finish(Acc a, int64_t /*count*/) { return from_real<T>(std::log(a.total) + a.top); }
-  /// A row with its largest element first; where that is no number, one by one.
+  /// Finds the largest element of the row first; if it is not finite, accumulates element by
+  /// element.
   static Acc row(const float* x, int64_t count) requires std::is_same_v<T, float> {
     Acc acc = {simd::largest(x, count), 0.0F};
     if (!std::isfinite(acc.top)) {
@@ -181,7 +182,7 @@ struct LogSumExpOp {
       for (int64_t i = 0; i < count; ++i) acc = fold(acc, x[i]);
       return acc;
     }
-    // By blocks, so that the sums of long rows lose little.
+    // In blocks, so that sums of long rows lose little precision.
     constexpr int64_t kBlock = 1024;
     for (int64_t i = 0; i < count; i += kBlock)
       acc.total += simd::sum_exp(x + i, std::min(kBlock, count - i), acc.top);
@@ -194,7 +195,7 @@ concept HasRow = requires(const T* x) {
   Op::row(x, int64_t{1});
 };
 
-/// Folds a row; sixteen accumulators let the compiler use vectors and keep rounding errors small.
+/// Reduces a row. Sixteen accumulators allow vectorization and keep rounding errors small.
 template <class Op, class T>
 typename Op::Acc fold_row(const T* x, int64_t count) {
   using Acc = typename Op::Acc;
@@ -215,7 +216,7 @@ typename Op::Acc fold_row(const T* x, int64_t count) {
   return total;
 }
 
-/// A set of axes to walk over, with the offset of the element.
+/// Iterates over a set of axes and tracks the element offset.
 struct Axes {
   int count = 0;
   int64_t extents[kMaxRank];
@@ -256,11 +257,12 @@ class Walk {
   int64_t index_[kMaxRank];
 };
 
-/// What one run reduces. The innermost axis is apart: `row` elements, kept or reduced.
+/// The reduction of one run. The innermost axis, of `row` elements, is separate from `kept` and
+/// `reduced`.
 struct Plan {
   Dims shape;    ///< of the output
-  Axes kept;     ///< but the innermost if that is kept
-  Axes reduced;  ///< but the innermost if that is reduced
+  Axes kept;     ///< axes that are not reduced, without the innermost
+  Axes reduced;  ///< axes that are reduced, without the innermost
   int64_t row = 1;
   bool reduces_row = true;
   int64_t reduced_count = 1;
@@ -269,7 +271,7 @@ struct Plan {
 template <template <class> class Op, class Types>
 class Reduce final : public NodeKernel {
  public:
-  /// `axes`: the attribute of old versions; newer ones read their second input.
+  /// `axes`: the attribute of older versions. `reads_axes`: the version has axes as input 1.
   Reduce(const sdk::NodeView& node, std::vector<int64_t> axes, bool reads_axes)
       : NodeKernel(node),
         axes_(std::move(axes)),
@@ -328,7 +330,7 @@ class Reduce final : public NodeKernel {
       }
     }
     if (is_empty) return;
-    // From the inside out, joining neighbours of one kind.
+    // From the innermost axis on, merging neighbours of one kind.
     int64_t stride = 1;
     bool has_row = false;
     for (int i = x.rank - 1; i >= 0; --i) {
@@ -375,7 +377,7 @@ class Reduce final : public NodeKernel {
   template <class T>
   static void fold_columns(sdk::Call& call, const Plan& plan, const T* x, T* y) {
     const int64_t rows = plan.reduced.position_count();
-    // Long pieces of rows are read fastest, but each thread needs one.
+    // Wide blocks read fastest, but every thread needs one.
     const int64_t width = std::clamp<int64_t>(plan.row / call.thread_count(), 128, kColumns);
     const int64_t blocks = (plan.row + width - 1) / width;
     const int64_t grain =

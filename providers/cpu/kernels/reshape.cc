@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators whose output has the bytes of their input under another shape: Reshape, Flatten,
-// Squeeze, Unsqueeze.
+// Operators that only change the shape: Reshape, Flatten, Squeeze, Unsqueeze.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -97,7 +96,7 @@ class Flatten final : public NodeKernel {
   explicit Flatten(const sdk::NodeView& node) : NodeKernel(node), axis_(node.get_int("axis", 1)) {}
   void run(sdk::Call& call) const override {
     const sdk::Shape input = call.shape(0);
-    // The axis may stand behind the last one: everything is outer then.
+    // The axis may be the rank: all axes are outer then.
     const int axis = axis_ == input.rank ? input.rank : checked_axis(axis_, input.rank);
     const int64_t shape[2] = {input.count(0, axis), input.count(axis, input.rank)};
     repeat_elements(call, {shape, 2});
@@ -107,7 +106,8 @@ class Flatten final : public NodeKernel {
   int64_t axis_;
 };
 
-/// Where Squeeze and Unsqueeze have their axes: an attribute up to opset 12, input 1 since.
+/// Base of Squeeze and Unsqueeze: axes are an attribute up to opset 12 and input 1 from opset 13
+/// on.
 class AxesKernel : public NodeKernel {
  public:
   explicit AxesKernel(const sdk::NodeView& node)
@@ -122,7 +122,7 @@ class AxesKernel : public NodeKernel {
     return in_attribute_ ? Dims(sdk::Shape(axes_.data(), static_cast<int>(axes_.size())))
                          : read_ints(call, 1);
   }
-  /// Sets marked[axis] for every axis; `rank` is that of the tensor the axes speak of.
+  /// Sets marked[axis] for every axis. `rank` is that of the tensor that the axes refer to.
   void mark(const Dims& axes, int rank, bool* marked) const {
     std::fill_n(marked, rank, false);
     for (int i = 0; i < axes.rank(); ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize and Upsample. Nearest moves elements of any type by one table per axis; linear and cubic
-// make one pass per resized axis (resize_smooth.h). Strings are moved in every mode: the one with
-// the largest weight stands for those that a number would be blended of.
+// Resize and Upsample. Nearest copies elements of any type by one table per axis
+// (resize_nearest.h); linear and cubic make one pass per resized axis (resize_smooth.h). Strings
+// are copied in every mode: the one with the largest weight.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace gantry::cpu {
 
 namespace {
 
-/// What Resize and Upsample share: the run, once the extents of all axes are known.
+/// Base of Resize and Upsample: the run, given the input and output extents of all axes.
 class ResizeKernel : public NodeKernel {
  protected:
   explicit ResizeKernel(const sdk::NodeView& node) : NodeKernel(node) {
@@ -36,7 +36,7 @@ class ResizeKernel : public NodeKernel {
                              : ResizeMode::kLinear;
   }
 
-  /// Axes as they are, to be changed where the node resizes.
+  /// A plan that leaves all axes unchanged, for the derived kernel to modify.
   [[nodiscard]] ResizePlan whole(sdk::Call& call) const {
     ResizePlan plan;
     const sdk::Shape input = call.shape(0);
@@ -108,7 +108,7 @@ class ResizeKernel : public NodeKernel {
     output.finish();
   }
 
-  /// The extrapolation value as a unit; zero for types that are no numbers.
+  /// Writes the extrapolation value as a unit (elements.h); zero for types that are not numeric.
   void set_fill(uint32_t dtype, void* unit) const {
     if (!(sdk::dtype_bit(dtype) & sdk::kNumbers)) return;
     dispatch<NumberTypes>(dtype, [&](auto type) {
@@ -119,8 +119,8 @@ class ResizeKernel : public NodeKernel {
   }
 };
 
-/// Opset 1 to 10: scales are attributes or input 1. Positions start at the outer edge and are
-/// rounded down.
+/// Upsample (opset 1 to 10): scales are attributes or input 1. Coordinates are asymmetric; nearest
+/// rounds down.
 class Upsample final : public ResizeKernel {
  public:
   explicit Upsample(const sdk::NodeView& node) : ResizeKernel(node) {
@@ -145,7 +145,7 @@ class Upsample final : public ResizeKernel {
   std::vector<float> scales_;
 };
 
-/// Opset 10: as Upsample, but it also shrinks.
+/// Resize of opset 10: as Upsample, but it also downsamples.
 class Resize10 final : public ResizeKernel {
  public:
   explicit Resize10(const sdk::NodeView& node) : ResizeKernel(node) {
@@ -247,7 +247,7 @@ class Resize final : public ResizeKernel {
   std::vector<int64_t> axes_;
 };
 
-/// Element types that no version of the schemas has (float8 and less) are moved, not interpolated.
+/// Refuses linear and cubic for element types that no schema version has (float8 and narrower).
 std::string refuse_mode(const sdk::NodeView& node) {
   constexpr sdk::DTypeSet kInterpolated =
       sdk::kNumbers | sdk::kComplex | sdk::kBool | sdk::kString | sdk::dtype_bit(GANTRY_UNDEFINED);

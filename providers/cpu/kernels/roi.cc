@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling over regions of interest: RoiAlign, MaxRoiPool.
+// Pooling of regions of interest: RoiAlign, MaxRoiPool.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Samples of a bin along one axis; more come from boxes that are no regions of an image.
+/// Most samples of a bin along one axis; larger boxes are not regions of a real image.
 constexpr int64_t kMostSamples = 1 << 16;
 
 class RoiAlign final : public NodeKernel {
@@ -30,7 +30,7 @@ class RoiAlign final : public NodeKernel {
         samples_(node.get_int("sampling_ratio", 0)),
         scale_(node.get_float("spatial_scale", 1.0F)) {
     takes_largest_ = read_choice(node, "mode", "avg", {"avg", "max"}) == 1;
-    // Version 10 has no attribute and does not shift.
+    // Version 10 has no such attribute and no half-pixel shift.
     is_half_pixel_ = read_choice(node, "coordinate_transformation_mode",
                                  node.since_version() >= 16 ? "half_pixel" : "output_half_pixel",
                                  {"half_pixel", "output_half_pixel"}) == 0;
@@ -69,7 +69,7 @@ class RoiAlign final : public NodeKernel {
   }
 
  private:
-  /// A sample: four neighbours and their weights.
+  /// A bilinear sample: four neighbours and their weights.
   template <class C>
   struct Sample {
     int64_t offset[4];
@@ -148,7 +148,7 @@ class RoiAlign final : public NodeKernel {
     });
   }
 
-  /// One bin of a region, all channels. Where samples lie is the same for every channel.
+  /// Computes one bin of a region for all channels, which share the sample positions.
   template <class C>
   void pool(const C* x, const C* box, int64_t bin, sdk::Shape shape, C* pooled) const {
     const Line<C> columns = line(box[0], box[2], width_);
@@ -169,7 +169,7 @@ class RoiAlign final : public NodeKernel {
             pooled[c] += parts[0] + parts[1] + parts[2] + parts[3];
             continue;
           }
-          // The standard's maximum is over the weighted neighbours, not over their sums.
+          // ONNX takes the maximum over the weighted neighbours, not over their sums.
           const C most = std::max(std::max(parts[0], parts[1]), std::max(parts[2], parts[3]));
           pooled[c] = is_first ? most : std::max(pooled[c], most);
         }
@@ -267,7 +267,7 @@ class MaxRoiPool final : public NodeKernel {
       }
     });
   }
-  /// 0 where there is nothing.
+  /// Maximum of a bin; 0 if it is empty.
   template <class C>
   static C largest(const C* plane, Stretch rows, Stretch columns, int64_t width) {
     if (rows.begin >= rows.end || columns.begin >= columns.end) return C{0};

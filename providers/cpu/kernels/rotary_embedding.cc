@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RotaryEmbedding: pairs of elements of each head turned by the angle of their position. 16-bit
-// floats are computed in f32 and rounded once.
+// RotaryEmbedding (opset 23): rotates pairs of elements of each head by the angle of their
+// position. 16-bit floats are computed in f32 and rounded once.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Elements that one thread turns at least.
+/// Least number of elements for a thread.
 constexpr int64_t kRotaryEmbeddingGrain = 16384;
 
 class RotaryEmbedding final : public NodeKernel {
@@ -46,7 +46,7 @@ class RotaryEmbedding final : public NodeKernel {
     int64_t length;
     int64_t size;
     bool is_flat;
-    int64_t pairs;  ///< of a head that are turned
+    int64_t pairs;  ///< of a head that are rotated
   };
 
   [[nodiscard]] Layout measure(sdk::Call& call) const {
@@ -116,7 +116,7 @@ class RotaryEmbedding final : public NodeKernel {
     });
   }
 
-  /// One head of one token.
+  /// Rotates one head of one token.
   template <class T>
   void turn(const T* __restrict x, const T* __restrict cosines, const T* __restrict sines,
             const Layout& layout, T* __restrict y) const {
@@ -139,7 +139,7 @@ class RotaryEmbedding final : public NodeKernel {
 
   bool is_interleaved_;
   int64_t heads_;   ///< of data of rank 3
-  int64_t turned_;  ///< elements of a head that are turned; 0: all
+  int64_t turned_;  ///< elements of a head that are rotated; 0: all
 };
 
 constexpr sdk::KernelRow kRotaryEmbeddingRows[] = {

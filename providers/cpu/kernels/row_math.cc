@@ -20,8 +20,8 @@ namespace gantry::cpu::HWY_NAMESPACE {
 using RowTag = hn::ScalableTag<float>;
 using RowVec = hn::Vec<RowTag>;
 
-/// Folds x with four running vectors: step(accumulator, v) for each vector, `rest` fills the last
-/// one.
+/// Reduces x with four accumulators: step(accumulator, v) for each vector. Unused lanes of the last
+/// vector are `rest`.
 template <class Step, class Join>
 HWY_INLINE RowVec fold(const float* x, int64_t count, float start, float rest, Step step,
                        Join join) {
@@ -106,7 +106,8 @@ HWY_NOINLINE bool has_nan(const float* x, int64_t count) {
   return std::any_of(x, x + count, [](float element) { return element != element; });
 }
 
-/// The extreme element by `join`, which is hn::Max or hn::Min, and `join_lanes`; NaN if one is.
+/// The largest or smallest element: `join` is hn::Max or hn::Min, `join_lanes` the same over lanes.
+/// NaN if an element is NaN.
 template <class Join, class JoinLanes>
 HWY_INLINE float extreme(const float* x, int64_t count, float start, Join join,
                          JoinLanes join_lanes) {
@@ -119,7 +120,7 @@ HWY_INLINE float extreme(const float* x, int64_t count, float start, Join join,
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
     const RowVec p = hn::LoadU(d, x + i);
     const RowVec q = hn::LoadU(d, x + i + lanes);
-    // One comparison for two vectors: their sum is NaN if one has NaN, but also for opposite
+    // One comparison for two vectors: their sum is NaN if either has NaN, and also for opposite
     // infinities.
     is_suspect = hn::Or(is_suspect, hn::IsNaN(hn::Add(p, q)));
     a = join(a, p);
@@ -152,7 +153,7 @@ float smallest(const float* x, int64_t count) {
       [](RowVec v) HWY_ATTR { return hn::MinOfLanes(RowTag(), v); });
 }
 
-/// The sum of exp(x - shift), which are stored in y if kStores.
+/// The sum of exp(x - shift); the terms are stored in y if kStores.
 template <bool kStores>
 HWY_INLINE float sum_exp_of(const float* x, float* y, int64_t count, float shift) {
   const RowTag d;

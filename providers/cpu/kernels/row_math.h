@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over rows of dense f32 for the best instruction set of the machine (Highway chooses on
-// first use): sums, softmax, scaling and weighted sums of shifted rows. No alignment is needed. Any
-// thread.
+// Loops over rows of dense f32, with SIMD: sums, softmax, scaling and weighted sums of shifted
+// rows. Highway selects the instruction set on the first call. No alignment is needed. Any thread.
 #pragma once
 
 #include <cstdint>
 
 namespace gantry::cpu::simd {
 
-/// Sum of x[0 .. count), in as many partial sums as the machine has lanes.
+/// Sum of x[0 .. count). The order of additions depends on the vector length.
 float sum(const float* x, int64_t count);
 /// Sum of (x - center)^2.
 float sum_of_squares(const float* x, int64_t count, float center);
@@ -22,17 +21,17 @@ Moments moments(const float* x, int64_t count, float center);
 float sum_of_magnitudes(const float* x, int64_t count);
 /// Largest element; NaN if there is one; -infinity if count is 0.
 float largest(const float* x, int64_t count);
-/// The least of x, infinity if there is none; NaN if there is one.
+/// Smallest element; NaN if there is one; infinity if count is 0.
 float smallest(const float* x, int64_t count);
-/// y = exp(x - shift), returns the sum of y. For shift >= x; y may be x.
+/// y = exp(x - shift); returns the sum of y. Requires shift >= x; y may be x.
 float exp_shifted(const float* x, float* y, int64_t count, float shift);
-/// The same sum without y.
+/// Sum of exp(x - shift). Requires shift >= x.
 float sum_exp(const float* x, int64_t count, float shift);
 
 /// y[r, i] = exp(x[r, i]) / sum of exp(x[r, k]) over k, for x and y of [rows, n]; y may be x. Stops
 /// before a row that has NaN or whose largest element is infinite; returns the number of rows done.
 int64_t softmax_rows(const float* x, float* y, int64_t n, int64_t rows);
-/// y[r, i] = x[r, i] - log of the sum of exp(x[r, k]); likewise.
+/// y[r, i] = x[r, i] - log of the sum of exp(x[r, k]) over k; otherwise as softmax_rows().
 int64_t log_softmax_rows(const float* x, float* y, int64_t n, int64_t rows);
 
 /// y = x * scale + offset; y may be x.
@@ -44,7 +43,7 @@ void normalize(const float* x, float* y, int64_t count, float center, float fact
                const float* scale, const float* bias);
 
 /// y[i] = bias + sum over t of weights[t] * x[offsets[t] + i] for i in [0, count). May read up to
-/// kTapSlack elements of x beyond the last that it needs.
+/// kTapSlack elements of x beyond the last one needed, which must be readable.
 void taps(const float* x, const int64_t* offsets, const float* weights, int64_t tap_count,
           float bias, float* y, int64_t count);
 inline constexpr int64_t kTapSlack = 64;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing elements by index into a copy of the data: Scatter, ScatterElements, ScatterND,
-// TensorScatter. Updates are applied in order, so that of several to one element the last wins, or
-// all are reduced.
+// Scatter, ScatterElements, ScatterND and TensorScatter: write updates by index into a copy of the
+// data. Updates are applied in order, so that the last one to an element wins, or all are reduced.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -26,7 +25,7 @@ namespace {
 
 enum class Reduction { kNone, kAdd, kMul, kMin, kMax };
 
-/// Whether a number comes before another; complex numbers go by their real parts first.
+/// True if `a` is less than `b`; complex numbers compare by their real parts first.
 template <class C>
 bool is_before(C a, C b) {
   return a < b;
@@ -36,7 +35,7 @@ bool is_before(std::complex<R> a, std::complex<R> b) {
   return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
 }
 
-/// `update` or `old`, without a branch, which the data would mislead.
+/// Selects `update` or `old` without a branch, which would be mispredicted.
 template <class T>
 T chosen(bool takes_update, T update, T old) {
   if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
@@ -50,7 +49,7 @@ T chosen(bool takes_update, T update, T old) {
   }
 }
 
-/// The value of an element after an update of it.
+/// The value of an element after an update.
 template <Reduction kReduction>
 struct Reducer {
   template <class T>
@@ -74,7 +73,7 @@ struct Reducer {
 
 std::string_view view_of(gantry_str text) { return {text.data, static_cast<size_t>(text.length)}; }
 
-/// The same of texts: they are joined, or compared byte by byte.
+/// The same for strings: they are concatenated, or compared byte by byte.
 gantry_str reduced_text(sdk::Call& call, Reduction reduction, gantry_str old, gantry_str update) {
   if (reduction == Reduction::kMin) return view_of(update) < view_of(old) ? update : old;
   if (reduction == Reduction::kMax) return view_of(update) > view_of(old) ? update : old;
@@ -93,7 +92,7 @@ class ScatterKernel : public NodeKernel {
 
   [[nodiscard]] Reduction reduction() const { return reduction_; }
 
-  /// Output 0 with the units of the data in it.
+  /// Output 0, initialised with the units of the data.
   UnitWriter copied_data(sdk::Call& call) const {
     const uint32_t dtype = call.input(0).dtype;
     UnitWriter output(call, 0, dtype, call.shape(0));
@@ -101,8 +100,8 @@ class ScatterKernel : public NodeKernel {
                call.shape(0).element_count() * unit_bytes(dtype));
     return output;
   }
-  /// The units of an input that stay while `target` is written: the model may read one value as
-  /// data and as indices or updates, and then the output may lie over both.
+  /// The units of an input, copied if they share memory with `target`: a model may use one value as
+  /// data and also as indices or updates, and the output may overwrite it.
   static const std::byte* units_apart(sdk::Call& call, int slot, const std::byte* target) {
     const std::byte* units = read_units(call, slot);
     if (units != target) return units;
@@ -115,8 +114,8 @@ class ScatterKernel : public NodeKernel {
     return {call.input(1).dtype, units_apart(call, 1, target)};
   }
 
-  /// f(Type<T>{}, reduce) with the type of the elements, a unit type if they are only moved;
-  /// reduce(old, update) is the new value of the element.
+  /// Calls f(Type<T>{}, reduce): T is the element type, or its unit type if elements are only
+  /// copied; reduce(old, update) is the new value of an element.
   template <class F>
   void with_reduction(sdk::Call& call, F&& f) const {
     const uint32_t dtype = call.input(0).dtype;
@@ -255,8 +254,8 @@ class ScatterND final : public ScatterKernel {
   }
 };
 
-/// A cache of [batch, ..., sequence, ...] into which each sample's update is written from its own
-/// position on.
+/// TensorScatter (opset 24): writes the update of each sample into a cache, [batch, ..., sequence,
+/// ...], from the sample's write index on.
 class TensorScatter final : public ScatterKernel {
  public:
   explicit TensorScatter(const sdk::NodeView& node)

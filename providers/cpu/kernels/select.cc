@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeping, dropping and placing elements: Compress, NonZero, OneHot, ReverseSequence, Trilu.
+// Selecting and rearranging elements: Compress, NonZero, OneHot, ReverseSequence, Trilu.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Compress final : public NodeKernel {
   void run(sdk::Call& call) const override {
     require_rank(call, 1, 1);
     const sdk::Shape input = call.shape(0);
-    // Without an axis the input is flat.
+    // Without an axis the input is flattened.
     const int64_t all = input.element_count();
     const sdk::Shape flat(&all, 1);
     const sdk::Shape seen = has_axis_ ? input : flat;
@@ -65,8 +65,8 @@ bool is_nonzero(const T& element) {
   }
 }
 
-/// Indices of the elements that are not zero (strings: not empty), one column each. A scalar counts
-/// as a list of one.
+/// NonZero: the indices of elements that are not zero (strings: not empty), one column each. A
+/// scalar is treated as [1].
 class NonZero final : public NodeKernel {
  public:
   explicit NonZero(const sdk::NodeView& node) : NodeKernel(node) {}
@@ -136,7 +136,7 @@ class OneHot final : public NodeKernel {
       const auto* indices = call.data<typename decltype(type)::type>(0);
       for (int64_t i = 0; i < view.outer * view.inner; ++i) {
         const int64_t index = to_integer(indices[i]);
-        // An index outside the depth leaves all off.
+        // An index outside the depth sets no element.
         if (index < -view.extent || index >= view.extent) continue;
         const int64_t hot = index < 0 ? index + view.extent : index;
         target[(i / view.inner * view.extent + hot) * view.inner + i % view.inner] = values[1];
@@ -248,7 +248,7 @@ class Trilu final : public NodeKernel {
  private:
   static constexpr int64_t kGrainBytes = 128 * 1024;
 
-  /// Keeps what is on one side of `edge`, clears the other. The rows may be the same memory.
+  /// Copies the elements on one side of `edge`, zeroes the others. `source` may be `target`.
   void write_row(const std::byte* source, std::byte* target, int64_t edge,
                  int64_t row_bytes) const {
     const int64_t kept_begin = is_upper_ ? edge : 0;

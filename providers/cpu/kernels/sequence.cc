@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of tensors: making, reading and changing them, and the way from and to one tensor.
-// Items are shared, not copied.
+// Operators on sequences of tensors: create, read and change them, split a tensor into one and
+// concatenate one. Items are shared, not copied.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class SequenceKernel : public NodeKernel {
   [[nodiscard]] static const gantry_value* item(sdk::Call& call, int slot, int64_t index) {
     return call.host()->value_at(call.value(slot), static_cast<uint64_t>(index));
   }
-  /// Position in [0, count) from one in [-count, count).
+  /// `position` of [-count, count) as a position of [0, count).
   [[nodiscard]] int64_t checked_position(int64_t position, int64_t count) const {
     if (position < -count || position >= count) {
       fail("position " + std::to_string(position) + " is outside a sequence of " +
@@ -119,8 +119,8 @@ class SequenceLength final : public SequenceKernel {
   }
 };
 
-/// Parts of the extents that a list gives, or of one extent that a scalar gives (the last part may
-/// be smaller), or of 1.
+/// SplitToSequence: parts of the extents in a list, or of one extent from a scalar (the last part
+/// may be smaller), or of extent 1.
 class SplitToSequence final : public SequenceKernel {
  public:
   explicit SplitToSequence(const sdk::NodeView& node)
@@ -193,7 +193,8 @@ class SplitToSequence final : public SequenceKernel {
   bool keeps_axis_;
 };
 
-/// Joins the items along an axis they have, or (new_axis) stacks them along one they do not have.
+/// ConcatFromSequence: concatenates the items along an axis, or with new_axis stacks them along a
+/// new one.
 class ConcatFromSequence final : public SequenceKernel {
  public:
   explicit ConcatFromSequence(const sdk::NodeView& node)

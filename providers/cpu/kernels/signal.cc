@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spectra: DFT, STFT, MelWeightMatrix. Transforms of f64, and those of lengths that need a
-// convolution, are computed in f64, others in f32.
+// DFT, STFT and MelWeightMatrix. Transforms of f64, and transforms of lengths with a prime factor
+// above 7, are computed in f64, others in f32.
 #include <gantry/sdk/mutex.h>
 #include <gantry/sdk/rows.h>
 
@@ -20,7 +20,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// A line is refused above this length, so that the sizes derived from it cannot overflow.
+/// Longer transforms are refused, so that the sizes derived from the length cannot overflow.
 constexpr int64_t kMostPoints = int64_t{1} << 32;
 
 template <class R, class T>
@@ -44,10 +44,10 @@ void dispatch_precision(int64_t points, F f) {
   }
 }
 
-/// Tables of longer transforms are not kept: they take as much memory as the signal does.
+/// Tables of longer transforms are not cached: they take as much memory as the signal.
 constexpr int64_t kLongestKept = int64_t{1} << 20;
 
-/// The tables of the transform that was asked for last: most nodes only ever want one. Any thread.
+/// Caches the tables of the most recent transform; most nodes only ever use one. Any thread.
 template <class R>
 class LastLine {
  public:
@@ -62,7 +62,7 @@ class LastLine {
   mutable sdk::Mutex mutex_;
   mutable std::shared_ptr<const FourierLine<R>> last_ GANTRY_GUARDED_BY(mutex_);
 };
-/// The same in either precision.
+/// One cache for each precision.
 class LastLines {
  public:
   template <class R>
@@ -79,7 +79,7 @@ class LastLines {
   LastLine<double> double_;
 };
 
-/// Transforms of many lines, each thread with memory of its own.
+/// Transforms many lines in parallel, each thread with its own scratch memory.
 template <class R>
 class Lines {
  public:
@@ -94,8 +94,9 @@ class Lines {
     memory_ = call.scratch<R>(parts_ * per_part_);
   }
 
-  /// fill(line, buffer): where the numbers of a line lie, in `buffer` or elsewhere. The results go
-  /// to `target`, line by line; or, if it is null, to take(line, results).
+  /// fill(line, buffer) returns a pointer to the elements of a line, which it may write to
+  /// `buffer`. Results are written to `target`, line by line, or if it is null passed to take(line,
+  /// results).
   template <class Fill, class Take>
   void run(Fill fill, R* target, Take take) const {
     call_.parallel_for(parts_, 1, [&](int64_t begin, int64_t end) {
@@ -122,7 +123,7 @@ class Lines {
   R* memory_;
 };
 
-/// Version 17 has the axis as an attribute, version 20 as an input.
+/// DFT: the axis is an attribute in version 17 and an input in version 20.
 class Dft final : public NodeKernel {
  public:
   explicit Dft(const sdk::NodeView& node)
@@ -165,16 +166,16 @@ class Dft final : public NodeKernel {
 
  private:
   struct Layout {
-    int64_t inner;  ///< lines that lie next to each other
+    int64_t inner;  ///< lines whose elements are interleaved
     int64_t given;  ///< points of a line of the input
-    int64_t parts;  ///< numbers of a point of the input
+    int64_t parts;  ///< values of a point of the input: 1 or 2
   };
 
   template <class R, class T>
   void transform(sdk::Call& call, const Layout& e, const FourierShape& line, int64_t lines,
                  T* y) const {
     const T* x = call.data<T>(0);
-    // How lines lie: next to each other, or their points `inner` apart.
+    // True if lines are contiguous; otherwise their points are `inner` apart.
     const bool is_plain = std::is_same_v<R, T> && e.inner == 1;
     const int64_t in_size = line.input_size();
     const int64_t in_parts = in_size / (line.returns_real() ? line.spectrum() : line.points);
@@ -220,7 +221,7 @@ class Stft final : public NodeKernel {
 
   void run(sdk::Call& call) const override {
     const sdk::Shape x = call.shape(0);
-    // Version 17 also knows a signal without the last axis.
+    // Version 17 also accepts a signal without the last axis.
     const int64_t parts = x.rank == 3 ? x[2] : 1;
     if (x.rank < 2 || x.rank > 3 || parts < 1 || parts > 2)
       fail("the signal has shape " + to_string(x) + ", needs [batch, length, 1 or 2]");
@@ -297,7 +298,8 @@ class Stft final : public NodeKernel {
   LastLines lines_;
 };
 
-/// Triangles of height 1, evenly spaced in mel, over the bins of a onesided spectrum.
+/// MelWeightMatrix: triangular filters of height 1, evenly spaced in mel, over the bins of a
+/// onesided spectrum.
 class MelWeightMatrix final : public NodeKernel {
  public:
   explicit MelWeightMatrix(const sdk::NodeView& node)
@@ -358,7 +360,8 @@ class MelWeightMatrix final : public NodeKernel {
     return value;
   }
 
-  /// Rises from `left` to `center`, falls to `right`; bins beyond the spectrum are left out.
+  /// Writes one filter: it rises from `left` to `center` and falls to `right`. Bins beyond the
+  /// spectrum are left out.
   template <class T>
   static void fill_band(T* column, int64_t bins, int64_t step, int64_t left, int64_t center,
                         int64_t right) {

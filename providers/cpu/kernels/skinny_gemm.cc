@@ -33,7 +33,7 @@ HWY_INLINE void add_lane_sums(const GemmVec (&v)[4], float* c) {
 #if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
   for (int j = 0; j < 4; ++j) c[j] += hn::GetLane(hn::SumOfLanes(GemmTag(), v[j]));
 #else
-  // Within blocks of four lanes the vectors are transposed while they are added.
+  // The vectors are transposed within blocks of four lanes while they are added.
   const GemmTag d;
   const hn::Repartition<double, GemmTag> pairs;
   const auto low = hn::Add(hn::InterleaveLower(d, v[0], v[1]), hn::InterleaveUpper(d, v[0], v[1]));
@@ -46,7 +46,7 @@ HWY_INLINE void add_lane_sums(const GemmVec (&v)[4], float* c) {
 #endif
 }
 
-/// kM rows of a with kN rows of b, each sum in a vector of its own.
+/// Multiplies kM rows of a with kN rows of b; each sum has its own vector.
 template <int kM, int kN>
 HWY_INLINE void add_tile(const float* a, const float* b, float* c, int64_t k, int64_t ldc) {
   const GemmTag d;
@@ -57,7 +57,7 @@ HWY_INLINE void add_tile(const float* a, const float* b, float* c, int64_t k, in
     for (int j = 0; j < kN; ++j) sums[i][j] = hn::Zero(d);
   }
   if constexpr (kM == 1) {
-    // Row by row, as b lies in memory: nothing else is read from there.
+    // b is read row by row, in the order of memory.
     for (int j = 0; j < kN; ++j) {
       for (int64_t at = 0; at < whole; at += lanes)
         sums[0][j] = hn::MulAdd(hn::LoadU(d, a + at), hn::LoadU(d, b + j * k + at), sums[0][j]);
@@ -85,7 +85,7 @@ HWY_INLINE void add_tile(const float* a, const float* b, float* c, int64_t k, in
   }
 }
 
-/// All rows of a with kN of b, which stay in the nearest cache.
+/// Multiplies all rows of a with kN rows of b, which stay in the L1 cache.
 template <int kN>
 HWY_INLINE void add_columns(const float* a, const float* b, float* c, int64_t m, int64_t k,
                             int64_t ldc) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Skinny GEMM in f32: a matrix of few rows times one that fits the cache, as in a step of a
-// recurrent layer. It packs nothing, which pays for large matrices only. Chosen for the machine's
-// instruction set when first called. Pure, any thread.
+// recurrent layer. It does not pack, since packing only pays for large matrices. Highway selects
+// the instruction set on the first call. Pure, any thread.
 #pragma once
 
 #include <cstdint>

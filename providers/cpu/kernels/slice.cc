@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slice: a box of the input, with steps of either sign. Its limits are attributes up to opset 9 and
-// inputs since.
+// Slice, with steps of either sign. Starts and ends are attributes up to opset 9 and inputs from
+// opset 10 on.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class SliceKernel : public NodeKernel {
       const AxisRange range = clamp_range(starts[i], ends[i], step, input[axis]);
       shape[axis] = range.count;
       offset += range.start * strides[axis];
-      // With one element the step is never taken, and its product may not fit.
+      // With one element the step is not used, and the product could overflow.
       if (range.count > 1) strides[axis] *= range.step;
     }
     copy(call, shape, strides, offset);

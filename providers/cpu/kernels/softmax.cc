@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, LogSoftmax, Hardmax. From version 13 on along one axis, before over all axes from `axis`
-// on. f32 with the axis innermost is vectorised (row_math.h); 16-bit floats are computed in
+// Softmax, LogSoftmax and Hardmax. From version 13 on along one axis; before, over all axes from
+// `axis` on. f32 with the axis innermost is vectorised (row_math.h); 16-bit floats are computed in
 // f32.
 #include <gantry/sdk/rows.h>
 
@@ -20,9 +20,9 @@
 namespace gantry::cpu {
 namespace {
 
-/// Elements that one thread handles at least.
+/// Least number of elements for a thread.
 constexpr int64_t kSoftmaxGrain = 8192;
-/// Columns that are handled together where the axis is not the innermost.
+/// Columns that are computed together if the axis is not the innermost.
 constexpr int64_t kColumns = 256;
 
 /// y[i] = exp(x[i])
@@ -35,7 +35,7 @@ void exponentials(const C* x, C* y, int64_t count) {
   }
 }
 
-/// top[i] = the largest of the n elements of column i, which are `step` apart.
+/// top[i] = the largest of the n elements of column i; rows are `step` elements apart.
 template <class C>
 void find_tops(const C* x, int64_t n, int64_t step, int64_t count, C* top) {
   std::copy_n(x, count, top);
@@ -46,7 +46,7 @@ void find_tops(const C* x, int64_t n, int64_t step, int64_t count, C* top) {
 }
 
 struct Softmax {
-  /// One contiguous line, step by step, so that infinities and NaN come out as they should.
+  /// One contiguous line, step by step, with correct results for infinities and NaN.
   template <class C>
   static void line(const C* x, C* y, int64_t n) {
     const C top = *std::max_element(x, x + n);
@@ -54,11 +54,11 @@ struct Softmax {
     for (int64_t i = 0; i < n; ++i) total += y[i] = std::exp(x[i] - top);
     for (int64_t i = 0; i < n; ++i) y[i] /= total;
   }
-  /// Lines one behind the other, as far as vectors do it: how many.
+  /// Computes consecutive lines with SIMD; returns the number of lines done, see softmax_rows().
   static int64_t lines(const float* x, float* y, int64_t n, int64_t count) {
     return simd::softmax_rows(x, y, n, count);
   }
-  /// `count` columns of n elements, `step` apart.
+  /// `count` columns of n elements; rows are `step` elements apart.
   template <class C>
   static void columns(const C* x, C* y, int64_t n, int64_t step, int64_t count) {
     C top[kColumns];
@@ -114,7 +114,7 @@ struct Hardmax {
     if constexpr (std::is_same_v<C, float>) {
       best = std::find(x, x + n, simd::largest(x, n)) - x;
     }
-    // The search finds nothing if an element is NaN.
+    // The search by value finds nothing if an element is NaN.
     if (!std::is_same_v<C, float> || best == n) best = std::max_element(x, x + n) - x;
     std::fill_n(y, n, C{0});
     y[best] = C{1};
@@ -145,7 +145,7 @@ class SoftmaxKernel final : public NodeKernel {
     const sdk::Shape shape = call.shape(0);
     gantry_tensor& output = call.output(0, call.input(0).dtype, shape);
     if (shape.element_count() == 0) return;
-    // A scalar is a line of one; the flat form also takes the axis after the last.
+    // A scalar is treated as [1]; the flat form also accepts axis == rank.
     const bool is_whole = shape.rank == 0 || (kFlat && axis_ == shape.rank);
     const int axis = is_whole ? shape.rank : checked_axis(axis_, shape.rank);
     Lines lines;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts: StringConcat, StringSplit, StringNormalizer, RegexFullMatch.
+// Operators on strings: StringConcat, StringSplit, StringNormalizer, RegexFullMatch.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -47,14 +47,14 @@ class StringConcat final : public NodeKernel {
   }
 };
 
-/// The pieces of each text, in rows that empty texts fill up to the longest.
+/// StringSplit: the substrings of each string, in rows padded with empty strings to the longest.
 class StringSplit final : public NodeKernel {
  public:
   explicit StringSplit(const sdk::NodeView& node)
       : NodeKernel(node), delimiter_(node.get_string("delimiter", "")) {
     const int64_t most = node.get_int("maxsplit", -1);
     most_ = most < 0 ? std::numeric_limits<int64_t>::max() : most;
-    if (delimiter_.empty()) media();  // words end at white space, of which Unicode has more
+    if (delimiter_.empty()) media();  // the delimiter is Unicode white space
   }
 
   void run(sdk::Call& call) const override {
@@ -96,7 +96,7 @@ class StringSplit final : public NodeKernel {
     }
     visit(text);
   }
-  /// Split at white space; what is left after the last split keeps its own at the end.
+  /// Splits at white space; the rest after the last split keeps its trailing white space.
   template <class Visit>
   void for_each_word(std::string_view text, Visit visit) const {
     for (int64_t splits = 0;; ++splits) {
@@ -114,14 +114,14 @@ class StringSplit final : public NodeKernel {
   int64_t most_;
 };
 
-/// Drops stop words and changes the case of the rest.
+/// StringNormalizer: removes stop words and changes the case of the others.
 class StringNormalizer final : public NodeKernel {
  public:
   explicit StringNormalizer(const sdk::NodeView& node)
       : NodeKernel(node),
         is_case_sensitive_(node.get_int("is_case_sensitive", 0) != 0),
         fold_(LetterCase::kLower, node.get_string("locale", "en_US")) {
-    media();  // for letters that runs may bring
+    media();  // runs may need it for characters beyond ASCII
     const int action = read_choice(node, "case_change_action", "NONE", {"NONE", "LOWER", "UPPER"});
     if (action != 0) {
       change_.emplace(action == 1 ? LetterCase::kLower : LetterCase::kUpper,
@@ -142,7 +142,7 @@ class StringNormalizer final : public NodeKernel {
       if (!is_stop_word(text_at(call, 0, i))) kept[kept_count++] = i;
     }
     Dims shape(x);
-    // Nothing left is one empty text.
+    // If no string remains, the result is one empty string.
     shape[x.rank - 1] = std::max<int64_t>(kept_count, 1);
     const OwnedValue result = create_string_tensor(call.host(), shape.shape());
     for (int64_t i = 0; i < kept_count; ++i) {

@@ -20,7 +20,8 @@ void sum_taps(const float* x, const simd::PointTaps& points, float* y, int64_t c
     for (int64_t t = 0; t < points.taps; ++t) {
       const auto offset = hn::LoadU(di, points.offsets + t * points.pitch + p);
       const auto inside = hn::RebindMask(d, hn::Gt(offset, hn::Set(di, -1)));
-      // Element 0 stands in for padding: a weight of 0 would not do, it may be infinite.
+      // For padding element 0 is loaded and masked. A weight of 0 would not do, since the element
+      // may be infinite.
       const auto element = hn::GatherIndex(d, x, hn::Max(offset, hn::Zero(di)));
       const auto weight = hn::LoadU(d, points.weights + t * points.pitch + p);
       sum = hn::MulAdd(weight, hn::IfThenElseZero(inside, element), sum);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weighted sums of scattered elements, in vectors. Chosen for the machine's instruction set when
-// first called. Pure, any thread.
+// Weighted sums of gathered elements, with SIMD. Highway selects the instruction set on the first
+// call. Pure, any thread.
 #pragma once
 
 #include <cstdint>
 
 namespace gantry::cpu::simd {
 
-/// Lists of the taps of `count` points, tap by tap: entry [tap * pitch + point].
+/// The taps of `count` points; entry [tap * pitch + point] is one tap of one point.
 struct PointTaps {
-  const int32_t* offsets;  ///< of the element; negative: padding, which counts as 0
+  const int32_t* offsets;  ///< of the element in x; negative: padding, which counts as 0
   const float* weights;
   int64_t pitch;
   int64_t taps;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TfIdfVectorizer: counts of the n-grams of a pool in each row of tokens, with or without gaps
-// between them. The pool is a tree of tokens, made once.
+// TfIdfVectorizer: counts the n-grams of a pool in each row of tokens, with gaps of up to
+// max_skip_count tokens. The pool is a trie of tokens, built when the kernel is made.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 enum class Weighting { kCount, kPresence, kWeightedCount };
 
-/// Tokens of the pool are numbered; the tree's node 0 is the root.
+/// The pool as a trie. Tokens of the pool are numbered; node 0 is the root.
 class Pool {
  public:
   static constexpr int64_t kNone = -1;
@@ -58,13 +58,13 @@ class Pool {
     const auto found = number_ids_.find(number);
     return found == number_ids_.end() ? kNone : found->second;
   }
-  /// The tree's node below `parent`, or kNone.
+  /// The child of `parent` for a token, or kNone.
   [[nodiscard]] int64_t child(int64_t parent, int64_t token) const {
     if (!table_.empty()) return table_[static_cast<size_t>(parent * tokens_ + token)];
     const auto found = children_.find({parent, token});
     return found == children_.end() ? kNone : found->second;
   }
-  /// The position in the pool of the n-gram that ends at a node, or kNone.
+  /// The index in the pool of the n-gram that ends at a node, or kNone.
   [[nodiscard]] int64_t ngram(int64_t tree_node) const {
     return ends_[static_cast<size_t>(tree_node)];
   }
@@ -85,7 +85,7 @@ class Pool {
     }
   };
 
-  /// ngram_counts[n] is where the (n + 1)-grams start.
+  /// Attribute ngram_counts[n] is the index at which the (n + 1)-grams start.
   void add_ngrams(const sdk::NodeView& node, const std::vector<int64_t>& tokens) {
     const std::vector<int64_t> starts = node.get_ints("ngram_counts");
     const auto size = static_cast<int64_t>(tokens.size());
@@ -100,7 +100,7 @@ class Pool {
       for (int64_t at = begin; at < end; at += length) add(tokens.data() + at, length);
     }
   }
-  /// Small pools get tables, which are faster to read than hashes.
+  /// Builds lookup tables for small pools, which are faster than hash maps.
   void make_tables() {
     constexpr int64_t kMost = int64_t{1} << 18;
     tokens_ = static_cast<int64_t>(text_ids_.size() + number_ids_.size());
@@ -132,7 +132,7 @@ class Pool {
       }
       at = found->second;
     }
-    // Of equal n-grams the first counts.
+    // Of equal n-grams the first index counts.
     if (ends_[static_cast<size_t>(at)] == kNone) ends_[static_cast<size_t>(at)] = ngrams_;
     ++ngrams_;
   }
@@ -142,7 +142,7 @@ class Pool {
   std::unordered_map<int64_t, int64_t> number_ids_;
   std::unordered_map<Edge, int64_t, EdgeHash> children_;
   std::vector<int64_t> ends_;
-  std::vector<int64_t> table_;  ///< child of each node and token, of pools that are small enough
+  std::vector<int64_t> table_;         ///< child of each node and token, if the pool is small
   std::vector<int64_t> number_table_;  ///< token of each number from least_number_ on, likewise
   int64_t least_number_ = 0;
   int64_t tokens_ = 0;
@@ -222,7 +222,7 @@ class TfIdfVectorizer final : public NodeKernel {
           if (position >= length || tokens[position] == Pool::kNone) break;
           at = pool_.child(at, tokens[position]);
           if (at == Pool::kNone) break;
-          // A single token has no gaps, so that it counts once.
+          // A single token has no gaps, so it counts only once.
           if (n >= shortest_ && pool_.ngram(at) != Pool::kNone && (n > 1 || skip == 0))
             add(static_cast<size_t>(pool_.ngram(at)), y);
         }

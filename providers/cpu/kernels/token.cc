@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of com.microsoft on tokens and texts: MurmurHash3, NGramRepeatBlock,
-// BifurcationDetector, and DynamicTimeWarping, which aligns tokens with frames.
+// Operators of com.microsoft on tokens and strings: MurmurHash3, NGramRepeatBlock,
+// BifurcationDetector, DynamicTimeWarping.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ uint32_t rotate_left(uint32_t x, int bits) { return (x << bits) | (x >> (32 - bi
 
 uint32_t scramble(uint32_t block) { return rotate_left(block * 0xcc9e2d51U, 15) * 0x1b873593U; }
 
-/// MurmurHash3_x86_32, of which the algorithm is in the public domain.
+/// MurmurHash3_x86_32; the algorithm is in the public domain.
 uint32_t murmur(std::string_view key, uint32_t seed) {
   constexpr size_t kBlock = sizeof(uint32_t);
   uint32_t hash = seed;
@@ -73,7 +73,7 @@ class MurmurHash3 final : public NodeKernel {
   uint32_t dtype_;
 };
 
-/// Forbids tokens that would repeat an n-gram of the row.
+/// NGramRepeatBlock: sets the scores of tokens that would repeat an n-gram of the row to -infinity.
 class NGramRepeatBlock final : public NodeKernel {
  public:
   explicit NGramRepeatBlock(const sdk::NodeView& node)
@@ -117,8 +117,8 @@ class NGramRepeatBlock final : public NodeKernel {
   int64_t size_;
 };
 
-/// Tokens that were predicted at once, up to the first that differs from the source, and where the
-/// source goes on after their last n-gram.
+/// BifurcationDetector: accepts predicted tokens up to the first that differs from the source, and
+/// finds where the source continues after their last n-gram.
 class BifurcationDetector final : public NodeKernel {
  public:
   explicit BifurcationDetector(const sdk::NodeView& node)
@@ -185,7 +185,8 @@ class BifurcationDetector final : public NodeKernel {
   int64_t most_;
 };
 
-/// The cheapest path through a matrix of costs, from its first to its last element.
+/// DynamicTimeWarping: the path of least cost through a cost matrix, from its first to its last
+/// element.
 class DynamicTimeWarping final : public NodeKernel {
  public:
   explicit DynamicTimeWarping(const sdk::NodeView& node) : NodeKernel(node) {}
@@ -198,7 +199,7 @@ class DynamicTimeWarping final : public NodeKernel {
     const int64_t columns = x[x.rank - 1];
     enum Step : int8_t { kBoth, kRow, kColumn };
     const auto* costs = call.data<float>(0);
-    // Two columns of the sums; row 0 stands before the matrix.
+    // Two columns of cumulative costs; row 0 is the border before the matrix.
     auto* last = call.scratch<float>(rows + 1);
     auto* sums = call.scratch<float>(rows + 1);
     auto* steps = call.scratch<int8_t>(rows * columns);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokenizer of com.microsoft: the words of texts, as scikit-learn's text pipelines are exported.
+// Tokenizer of com.microsoft: splits strings into tokens, as exported scikit-learn text pipelines
+// do.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ constexpr char kEndOfText[] = "\x03";
 
 bool continues_a_letter(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// Bytes of the letter at `at`; what is no UTF-8 counts as letters too.
+// Bytes of the character at `at`; invalid UTF-8 is accepted.
 size_t letter_bytes(std::string_view text, size_t at) {
   size_t end = at + 1;
   while (end < text.size() && continues_a_letter(text[end])) ++end;
@@ -34,8 +35,8 @@ int64_t letter_count(std::string_view text) {
   return count;
 }
 
-// What the texts are split into: their letters, what is between matches of expressions, one
-// expression after the other, or the matches of one.
+// Tokens are single characters, the parts between matches of separator expressions (applied one
+// after the other), or the matches of one token expression.
 class Tokenizer final : public NodeKernel {
  public:
   explicit Tokenizer(const sdk::NodeView& node)
@@ -79,7 +80,7 @@ class Tokenizer final : public NodeKernel {
     }
     if (has_marks_ && width > 0) width += 2;
     Dims shape(x);
-    // As ONNX Runtime has it: without texts the result has no axis for tokens.
+    // As ONNX Runtime: an empty input gives a result without the token axis.
     if (count > 0) shape.push(static_cast<int64_t>(width));
     const OwnedValue result = create_string_tensor(call.host(), shape.shape());
     for (size_t i = 0; i < rows.size() && width > 0; ++i)
@@ -124,7 +125,7 @@ class Tokenizer final : public NodeKernel {
     if (letter_count(token) >= least_letters_) to.push_back(token);
   }
 
-  // Where the search goes on behind a match: an empty one takes the letter behind it along.
+  // Where the search continues after a match; an empty match also skips the next character.
   static size_t end_behind(std::string_view text, const TextSpan& match) {
     if (match.end > match.begin) return match.end;
     return match.end < text.size() ? match.end + letter_bytes(text, match.end) : text.size();
@@ -163,11 +164,11 @@ class Tokenizer final : public NodeKernel {
   }
 
   bool has_marks_;
-  int64_t least_letters_;  // of a token
-  std::string filler_;     // of rows with fewer tokens than the longest
+  int64_t least_letters_;  // least number of characters of a token
+  std::string filler_;     // pads rows with fewer tokens than the longest
   bool splits_letters_ = false;
   std::vector<std::unique_ptr<Expression>> separators_;
-  std::unique_ptr<Expression> token_;  // null: separators_ count
+  std::unique_ptr<Expression> token_;  // null: separators_ are used
 };
 
 constexpr sdk::KernelRow kTokenizerRows[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TopK: the k largest or smallest elements along an axis and their indices; of equals the one that
-// stands first. NaN is larger than every number. Numbers of at most 32 bits are compared as
-// integers that carry their indices.
+// TopK: the k largest or smallest elements along an axis and their indices; of equal elements the
+// one with the lower index. NaN is larger than every number. Elements of at most 32 bits are
+// compared as integers that include their indices (order_key.h).
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Elements that one thread looks at at least.
+/// Least number of elements for a thread.
 constexpr int64_t kTopKGrain = 4096;
 
 template <class C>
@@ -28,7 +28,7 @@ struct Entry {
   int64_t index;
 };
 
-/// A strict order of entries, also with NaN.
+/// A strict weak order of entries, also with NaN.
 template <class C>
 bool is_less(C a, C b) {
   return ((static_cast<int>(b != b) & static_cast<int>(a == a)) | static_cast<int>(a < b)) != 0;
@@ -85,7 +85,7 @@ class TopK final : public NodeKernel {
   };
 
   static constexpr int64_t kMostPlaces = int64_t{1} << 31;
-  /// So few are kept in order, more in a heap.
+  /// Up to this k, the best are held in a sorted array, otherwise in a heap.
   static constexpr int64_t kFew = 32;
 
   static int64_t part_count(sdk::Call& call, const Lines& lines) {
@@ -127,8 +127,8 @@ class TopK final : public NodeKernel {
     });
   }
 
-  /// Puts the k largest in order. Those found so far end with the least of them, which most others
-  /// need not pass.
+  /// Finds the k largest keys, sorted. Most keys are rejected by one comparison with the smallest
+  /// of those found so far.
   static void find_few(const int32_t* keys, int64_t extent, int64_t k, int64_t* few) {
     const auto order = std::greater<int64_t>();
     for (int64_t n = 0; n < k; ++n) few[n] = keyed_index(keys[n], n);
@@ -178,8 +178,8 @@ class TopK final : public NodeKernel {
     });
   }
 
-  /// Puts the first k of a line in order, k being few. They are kept in a heap whose top is the
-  /// last of them, so that one comparison dismisses most elements.
+  /// Finds the first k of a line, sorted, for small k. They are held in a heap with the last of
+  /// them on top, so that one comparison rejects most elements.
   template <bool kLargest, class T, class C>
   static void find_few(const T* source, const Lines& lines, Entry<C>* few) {
     const auto order = [](const Entry<C>& a, const Entry<C>& b) {
@@ -190,7 +190,7 @@ class TopK final : public NodeKernel {
     C last = few->value;
     for (int64_t n = lines.k; n < lines.extent; ++n) {
       const auto value = static_cast<C>(source[n * lines.inner]);
-      // Of equals the earlier one stays.
+      // Of equal elements the one with the lower index stays.
       if (kLargest ? !is_less(last, value) : !is_less(value, last)) continue;
       std::pop_heap(few, few + lines.k, order);
       few[lines.k - 1] = {value, n};
@@ -200,8 +200,8 @@ class TopK final : public NodeKernel {
     std::sort_heap(few, few + lines.k, order);
   }
 
-  /// Puts the first k in order to the front, k being many. An order is one of the allowed results
-  /// where none is asked for.
+  /// Moves the first k to the front, sorted, for large k. With `sorted` 0 any order is allowed, so
+  /// a sorted one is too.
   template <bool kLargest, class C>
   static void sort_first(Entry<C>* entries, int64_t count, int64_t k) {
     const auto order = [](const Entry<C>& a, const Entry<C>& b) {
@@ -212,7 +212,7 @@ class TopK final : public NodeKernel {
     std::sort(entries, entries + k, order);
   }
 
-  int64_t k_;  ///< -1: the second input
+  int64_t k_;  ///< -1: k is input 1
   int64_t axis_;
   bool is_largest_;
 };

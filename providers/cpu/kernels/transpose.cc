@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Permutations of axes: Transpose, DepthToSpace, SpaceToDepth.
+// Transpose, DepthToSpace and SpaceToDepth, all as permutations of axes.
 #include <gantry/sdk/rows.h>
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace gantry::cpu {
 
 namespace {
 
-/// Writes the input, seen as `input`, with its axes in the order `order` to output 0 of shape
-/// `output`.
+/// Writes output 0, of shape `output`: input 0, reshaped to `input`, with its axes in the order
+/// `order`.
 void permute(sdk::Call& call, sdk::Shape input, const int64_t* order, sdk::Shape output) {
   const uint32_t dtype = call.input(0).dtype;
   UnitWriter writer(call, 0, dtype, output);
@@ -71,7 +71,7 @@ class Transpose final : public NodeKernel {
   std::vector<int64_t> order_;
 };
 
-/// What DepthToSpace and SpaceToDepth share: a block size and one of two orders of the depth.
+/// Base of DepthToSpace and SpaceToDepth: block size and mode (DCR or CRD).
 class BlockKernel : public NodeKernel {
  protected:
   explicit BlockKernel(const sdk::NodeView& node)

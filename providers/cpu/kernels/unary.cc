@@ -19,7 +19,7 @@ struct Abs {
     } else if constexpr (std::is_unsigned_v<T>) {
       return x;
     } else {
-      // All ones where x is negative; without a branch, which random signs would mislead.
+      // All ones if x is negative. Without a branch, which random signs would mispredict.
       const auto sign = static_cast<T>(x >> (8 * sizeof(T) - 1));
       return wrap_sub(static_cast<T>(x ^ sign), sign);
     }
@@ -79,7 +79,7 @@ struct Erf {
   void map(const float* x, float* y, int64_t n) const { simd::erf(x, y, n, nullptr); }
 };
 
-// Functions of the C library, one element at a time...
+// Functions of the C library, one element at a time.
 #define GANTRY_LIBM_BODY(function)    \
   static constexpr bool kSlow = true; \
   template <class T>                  \
@@ -90,7 +90,7 @@ struct Erf {
   struct Name {                     \
     GANTRY_LIBM_BODY(function)      \
   }
-// ... those that have vectors for f32 ...
+// Functions that also have a SIMD loop for f32.
 #define GANTRY_VECTORS_BODY(function) \
   GANTRY_LIBM_BODY(function)          \
   void map(const float* x, float* y, int64_t n) const { simd::function(x, y, n, nullptr); }
@@ -98,7 +98,7 @@ struct Erf {
   struct Name {                        \
     GANTRY_VECTORS_BODY(function)      \
   }
-// ... and those that have them for f64 too.
+// Functions that also have SIMD loops for f32 and f64.
 #define GANTRY_VECTORS_F64(Name, function)                                             \
   struct Name {                                                                        \
     GANTRY_VECTORS_BODY(function)                                                      \
@@ -140,7 +140,7 @@ struct IsInf {
   template <class T>
   bool operator()(T x) const {
     constexpr T kInfinity = std::numeric_limits<T>::infinity();
-    // Without branches, so that loops over it become vectors.
+    // Without branches, so that loops vectorize.
     return static_cast<bool>((static_cast<int>(positive) & static_cast<int>(x == kInfinity)) |
                              (static_cast<int>(negative) & static_cast<int>(x == -kInfinity)));
   }

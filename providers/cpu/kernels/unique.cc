@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unique: the distinct elements, or slices along an axis, with where they came from. Slices are
-// sorted by content through their indices, single numbers by radix; NaN equals NaN and stands last.
+// Unique: the distinct elements, or slices along an axis, with their indices and counts. Slices are
+// sorted indirectly by content, single numbers by radix sort. NaN equals NaN and sorts last.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace gantry::cpu {
 
 namespace {
 
-/// Negative, 0 or positive as a is before, like or after b.
+/// Negative, 0 or positive if a is less than, equal to or greater than b.
 template <class T>
 int compare(const T& a, const T& b) {
   if constexpr (std::is_same_v<T, gantry_str>) {
@@ -38,7 +38,7 @@ int compare(const std::complex<T>& a, const std::complex<T>& b) {
   return real != 0 ? real : compare(a.imag(), b.imag());
 }
 
-/// Slices along the axis, compared in the order of their elements.
+/// Slices along the axis, compared lexicographically.
 template <class T>
 struct Slices {
   AxisView view;
@@ -56,14 +56,14 @@ struct Slices {
   }
 };
 
-/// A number as its key, and where it stands.
+/// An element's sort key and its index.
 struct Keyed {
   uint64_t key;
   int64_t index;
 };
 
-/// Sorts by key; of equals the earlier stays first. `other` is room for as many. The sorted entries
-/// are in one of the two.
+/// Stable sort by key. `other` is scratch memory for `count` entries. Returns the sorted entries,
+/// `entries` or `other`.
 Keyed* radix_sort(Keyed* entries, Keyed* other, int64_t count) {
   uint64_t differing = 0;
   for (int64_t i = 1; i < count; ++i) differing |= entries[i].key ^ entries[0].key;
@@ -79,7 +79,7 @@ Keyed* radix_sort(Keyed* entries, Keyed* other, int64_t count) {
   return entries;
 }
 
-/// A distinct slice: its first occurrence and the stretch of the sorted indices that are like it.
+/// A distinct slice: its first occurrence and its range in the sorted indices.
 struct Group {
   int64_t first;
   int64_t begin;
@@ -132,7 +132,7 @@ class Unique final : public NodeKernel {
     write_indices(call, order, extent, groups, count);
   }
 
-  /// Fills in the sorted order and the groups in that order; how many.
+  /// Writes the sorted indices, and the groups in that order; returns the number of groups.
   template <class T>
   static int64_t group_slices(const Slices<T>& slices, int64_t* order, Group* groups) {
     const int64_t extent = slices.view.extent;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From windows back to an image: Col2Im, MaxUnpool.
+// Col2Im and MaxUnpool.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 namespace gantry::cpu {
 namespace {
 
-/// Sums of the columns' elements that fall on one pixel of the image; 16-bit floats in f32. Of
-/// strings there is at most one for each pixel, and none is "".
+/// Col2Im: each pixel is the sum of the column elements that map to it; 16-bit floats are summed in
+/// f32. For strings at most one element may map to a pixel; without one the pixel is "".
 class Col2Im final : public NodeKernel {
  public:
   explicit Col2Im(const sdk::NodeView& node) : NodeKernel(node), attributes_(node) {}
@@ -97,7 +97,7 @@ class Col2Im final : public NodeKernel {
     output.finish();
   }
 
-  /// visit(y[pixel], x[element]) for the columns of a plane, [taps, windows], and their pixels.
+  /// Calls visit(y[pixel], x[element]) for the elements of a plane of columns, [taps, windows].
   template <class T, class C, class Visit>
   static void visit_columns(const Window& window, const T* x, C* y, Visit&& visit) {
     const int rank = window.rank();
@@ -133,7 +133,7 @@ class Col2Im final : public NodeKernel {
   WindowAttributes attributes_;
 };
 
-/// Every element goes to where MaxPool found it.
+/// MaxUnpool: writes every element to the position at which MaxPool found it.
 class MaxUnpool final : public NodeKernel {
  public:
   explicit MaxUnpool(const sdk::NodeView& node) : NodeKernel(node), attributes_(node) {}
@@ -165,8 +165,7 @@ class MaxUnpool final : public NodeKernel {
       for (int64_t i = 0; i < count; ++i) {
         int64_t index = indices[i];
         if (static_cast<uint64_t>(index) >= pooled_places) fail_index(index, pooled.shape());
-        // Indices count in the shape that the attributes imply, of which a given one is an
-        // extension.
+        // Indices refer to the shape that the attributes imply; a given output shape extends it.
         int64_t pixel = 0;
         for (int axis = x.rank - 1; axis >= 0; --axis) {
           const int64_t at = index % pooled[axis];
@@ -180,11 +179,11 @@ class MaxUnpool final : public NodeKernel {
   }
 
  private:
-  /// Indices that are looked at together.
+  /// Indices of a block.
   static constexpr int64_t kTogether = 2048;
 
-  /// Zeros are written no further than the next elements need them: indices mostly grow, and then
-  /// the pixel of an element is still in the cache.
+  /// Zeros are written just ahead of the elements: indices mostly grow, so the pixel of an element
+  /// is still in the cache.
   template <class U>
   void place_all(const U* source, const int64_t* indices, int64_t count, U* target,
                  sdk::Shape shape) const {
@@ -201,7 +200,7 @@ class MaxUnpool final : public NodeKernel {
     }
     zero_up_to(pixels);
   }
-  /// The greatest index of at least one. Throws if one is outside.
+  /// The greatest of `count` >= 1 indices. Throws if an index is out of range.
   [[nodiscard]] int64_t last_of(const int64_t* indices, int64_t count, sdk::Shape shape) const {
     const auto pixels = static_cast<uint64_t>(count_of(shape));
     const uint64_t last = simd::greatest_index(indices, count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sum, mean, maximum and minimum of any number of inputs. Two inputs are a binary operator; more
-// are added up row by row in a block on the stack, so that each is read once and the output may not
-// disturb an input that the node lists twice.
+// Sum, Mean, Max and Min of any number of inputs. Two inputs are computed as a binary operator.
+// More are accumulated row by row in a block on the stack: each is read once, and the output may
+// share the memory of an input that the node lists twice.
 #include <algorithm>
 
 #include "kernels/all_kernels.h"
@@ -20,7 +20,7 @@ struct Sum {
     simd::add(a, sa, b, sb, y, n);
   }
 };
-/// NaN if either is.
+/// NaN if either operand is NaN.
 struct Max {
   template <class T>
   T operator()(T a, T b) const {
@@ -40,7 +40,7 @@ struct Min {
   }
 };
 
-/// The shape of all inputs broadcast together.
+/// The broadcast shape of all inputs.
 Dims joint_shape(sdk::Call& call, const std::string& label) {
   Dims shape;
   for (int slot = 0; slot < call.input_count(); ++slot) {

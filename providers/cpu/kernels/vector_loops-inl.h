@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays by Highway vectors, the last of which may be partly filled. Include after <hwy/highway.h>
-// in a file compiled by foreach_target; functions are in gantry::cpu::HWY_NAMESPACE.
+// Loops over arrays by Highway vectors, including a partial last vector. Include after
+// <hwy/highway.h> in a file compiled by foreach_target; functions are in
+// gantry::cpu::HWY_NAMESPACE.
 #if defined(GANTRY_CPU_VECTOR_LOOPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GANTRY_CPU_VECTOR_LOOPS_INL_H_
 #undef GANTRY_CPU_VECTOR_LOOPS_INL_H_
@@ -16,7 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace gantry::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The first `count` lanes from x, fewer than a vector has; the others are `rest`.
+/// Loads the first `count` lanes from x and sets the others to `rest`. Requires `count` below the
+/// number of lanes.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_partial(D d, const T* x, int64_t count, T rest) {
   HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(T)];
@@ -24,15 +26,14 @@ HWY_INLINE hn::Vec<D> load_partial(D d, const T* x, int64_t count, T rest) {
   std::memcpy(buffer, x, static_cast<size_t>(count) * sizeof(T));
   return hn::Load(d, buffer);
 }
-/// The first `count` lanes of v to y.
+/// Stores the first `count` lanes of v to y.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void store_partial(D d, hn::Vec<D> v, T* y, int64_t count) {
   HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(T)];
   hn::Store(v, d, buffer);
   std::memcpy(y, buffer, static_cast<size_t>(count) * sizeof(T));
 }
-/// y[i] = function(d, x[i]) by vectors. The lanes that fill up the last vector are 1, which must
-/// not disturb the function.
+/// y[i] = function(d, x[i]) by vectors; y may be x. Unused lanes of the last vector are 1.
 template <class T, class Function>
 HWY_INLINE void map(const T* x, T* y, int64_t count, Function function) {
   const hn::ScalableTag<T> d;

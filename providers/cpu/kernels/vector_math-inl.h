@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transcendental functions on Highway vectors of f32, within 2 ulp over the whole range unless
-// noted, right for infinities and NaN. Include after <hwy/highway.h> in a file compiled by
+// noted, and correct for infinities and NaN. Include after <hwy/highway.h> in a file compiled by
 // foreach_target; functions are in gantry::cpu::HWY_NAMESPACE.
 #if defined(GANTRY_CPU_VECTOR_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GANTRY_CPU_VECTOR_MATH_INL_H_
@@ -78,8 +78,8 @@ HWY_INLINE V exp_of(D d, V x) {
   return or_nan(x, scale_by_power(d, hn::Add(parts.tail, hn::Set(d, 1.0F)), parts.n));
 }
 
-/// For arguments of at most 0, or NaN treated as any number: exp without the care for large values
-/// (softmax). Results below the normal numbers are 0.
+/// exp(x) for x <= 0, as softmax needs it. Results that would be subnormal are 0. The result for
+/// NaN is unspecified.
 template <class D, class V>
 HWY_INLINE V exp_of_negative(D d, V x) {
   const hn::RebindToSigned<D> di;
@@ -141,7 +141,7 @@ HWY_INLINE V erf_of(D d, V x) {
   return or_nan(x, hn::IfThenElse(hn::Lt(magnitude, one), small, large));
 }
 
-/// ln(x) of normal positive numbers; anything for others.
+/// ln(x) of normal positive numbers; unspecified for others.
 template <class D, class V>
 HWY_INLINE V log_of_normal(D d, V x) {
   constexpr float kTail[] = {3.333333073e-01F,  -2.500030642e-01F, 2.000104509e-01F,

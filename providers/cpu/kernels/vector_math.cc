@@ -63,7 +63,8 @@ HWY_INLINE void zip(const float* a, int64_t a_stride, const float* b, int64_t b_
   }
 }
 
-/// Sine and cosine: beyond the range in which Highway reduces exactly enough, libm computes them.
+/// Sine and cosine. libm computes arguments beyond the range in which Highway's reduction is
+/// accurate.
 template <class Vector, class Scalar>
 HWY_INLINE V32 periodic(F32 d, V32 v, Vector vector, Scalar scalar) {
   if (HWY_LIKELY(hn::AllTrue(d, hn::Le(hn::Abs(v), hn::Set(d, 39000.0F))))) return vector(d, v);
@@ -187,7 +188,7 @@ void is_infinite(const float* x, uint8_t* y, int64_t count, bool positive, bool 
   const hn::Rebind<uint8_t, F32> d8;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  // What nothing equals stands for a sign that is not asked for.
+  // NaN, which equals nothing, disables a sign.
   const float high = positive ? kInfinity : std::numeric_limits<float>::quiet_NaN();
   const float low = negative ? -kInfinity : std::numeric_limits<float>::quiet_NaN();
   const V32 upper = hn::Set(d, high);
@@ -202,7 +203,8 @@ void is_infinite(const float* x, uint8_t* y, int64_t count, bool positive, bool 
   for (; i < count; ++i) y[i] = static_cast<uint8_t>(x[i] == high || x[i] == low);
 }
 
-/// Where the machine has instructions for it (AVX2 and up); elsewhere Float16 converts by itself.
+/// Uses conversion instructions if the target has them (AVX2 and up); otherwise Float16 converts in
+/// software.
 void widen(const uint16_t* half, float* y, int64_t count) {
   int64_t i = 0;
 #if HWY_TARGET <= HWY_AVX2

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where: each element from one of two inputs. Elements are only moved, so types differ by size
-// alone, and by being texts.
+// Where: selects each element from one of two inputs. Elements are only copied, as units
+// (elements.h).
 #include <type_traits>
 
 #include "elements.h"
@@ -37,7 +37,7 @@ void select(const uint8_t* c, int64_t c_stride, const U* a, int64_t a_stride, co
     const U from_a = a[i * a_stride];
     const U from_b = b[i * b_stride];
     if constexpr (std::is_integral_v<U>) {
-      // By a mask, and not by a branch, which a random condition would mislead.
+      // By a mask: a branch on a random condition would be mispredicted.
       const auto mask = static_cast<U>(U{0} - static_cast<U>(c[i] != 0));
       y[i] = static_cast<U>(from_b ^ ((from_a ^ from_b) & mask));
     } else {

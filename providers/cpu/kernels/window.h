@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of sliding windows that convolutions and pools share: what the attributes say
-// (parsed once), and where the windows of one input shape lie (per run, on the stack, every sum and
-// product checked). Plain values, any thread.
+// Arithmetic of sliding windows, shared by convolution and pooling: the attributes, parsed once,
+// and the windows of one input shape, computed per run on the stack. Overflow is excluded by
+// kMaxExtent. Plain values, any thread.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -26,7 +26,8 @@ inline constexpr int64_t kMaxExtent = int64_t{1} << 30;
 
 enum class AutoPad { kNotSet, kValid, kSameUpper, kSameLower };
 
-/// Attributes of a windowed operator. Empty lists stand for the defaults.
+/// Attributes of a windowed operator. An empty list means the default. The constructor throws
+/// INVALID_MODEL for values out of range.
 struct WindowAttributes {
   explicit WindowAttributes(const sdk::NodeView& node)
       : kernel(node.get_ints("kernel_shape")),
@@ -34,7 +35,7 @@ struct WindowAttributes {
         dilations(node.get_ints("dilations")),
         pads(node.get_ints("pads")),
         ceil_mode(node.get_int("ceil_mode", 0) != 0) {
-    // An empty text too says that there is no automatic padding.
+    // An empty string also means NOTSET.
     auto_pad = read_choice<AutoPad>(node, "auto_pad", "NOTSET",
                                     {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER", ""});
     if (auto_pad > AutoPad::kSameLower) auto_pad = AutoPad::kNotSet;
@@ -103,7 +104,7 @@ struct WindowAxis {
   }
 };
 
-/// Spatial axes of one run.
+/// The windows along the spatial axes of one run.
 class Window {
  public:
   Window() = default;
@@ -124,8 +125,9 @@ class Window {
     return product;
   }
   [[nodiscard]] int64_t output_count() const { return output_count(0, rank_); }
-  /// Windows over the axes from 2 of `input`; `kernel` holds their kernel extents. Outputs are left
-  /// to the caller.
+  /// Windows over the axes of `input` from 2 on; kernel[i] is the kernel extent of axis i + 2.
+  /// Output extents are left at 0, for the caller to set. Throws INVALID_ARGUMENT if shapes and
+  /// attributes do not fit.
   static Window sized(const WindowAttributes& attributes, sdk::Shape input, const int64_t* kernel,
                       const std::string& label) {
     Window window;
@@ -157,7 +159,8 @@ class Window {
     return window;
   }
 
-  /// Windows of a convolution or pool, with outputs and automatic pads worked out.
+  /// Windows of a convolution or pool, with output extents and automatic pads. Throws as sized(),
+  /// and if a window is larger than the padded input.
   static Window sliding(const WindowAttributes& attributes, sdk::Shape input, const int64_t* kernel,
                         const std::string& label) {
     Window window = sized(attributes, input, kernel, label);
@@ -211,7 +214,7 @@ class Window {
   WindowAxis axes_[kMaxWindowAxes];
 };
 
-/// Visits every combination of indices below `extents`, the last fastest.
+/// Iterates over the index tuples below `extents` in row-major order.
 class Odometer {
  public:
   Odometer(const int64_t* extents, int rank, int64_t position = 0)

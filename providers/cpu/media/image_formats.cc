@@ -58,7 +58,7 @@ Image decode_webp(const uint8_t* data, int64_t size, const TakePixels& take) {
   return image;
 }
 
-/// A file in memory, as the TIFF library reads it.
+/// A file in memory with the I/O callbacks of libtiff.
 struct MemoryFile {
   const uint8_t* data;
   tmsize_t size;
@@ -86,7 +86,7 @@ struct MemoryFile {
   }
 };
 
-/// Broken files are no news for the user's terminal.
+/// libtiff would print errors of broken files to the terminal.
 int keep_quiet(TIFF* /*file*/, void* /*data*/, const char* /*module*/, const char* /*format*/,
                va_list /*arguments*/) {
   return 1;
@@ -94,7 +94,7 @@ int keep_quiet(TIFF* /*file*/, void* /*data*/, const char* /*module*/, const cha
 
 using TiffFile = std::unique_ptr<TIFF, void (*)(TIFF*)>;
 
-/// `most_bytes`: that the library may allocate at once.
+/// `most_bytes`: the limit of a single allocation by libtiff.
 TiffFile open_tiff(MemoryFile& memory, tmsize_t most_bytes) {
   const std::unique_ptr<TIFFOpenOptions, void (*)(TIFFOpenOptions*)> options(TIFFOpenOptionsAlloc(),
                                                                              TIFFOpenOptionsFree);
@@ -129,7 +129,7 @@ Image decode_tiff(const uint8_t* data, int64_t size, const TakePixels& take) {
       !TIFFReadRGBAImageOriented(file.get(), width, height, pixels, ORIENTATION_TOPLEFT, 1))
     return {};
   const int64_t count = image.height * image.width;
-  for (int64_t i = 0; i < count; ++i) {  // in place, whatever the order of bytes in a number is
+  for (int64_t i = 0; i < count; ++i) {  // in place; works for either byte order
     const uint32_t pixel = pixels[i];
     image.pixels[4 * i] = static_cast<uint8_t>(TIFFGetR(pixel));
     image.pixels[4 * i + 1] = static_cast<uint8_t>(TIFFGetG(pixel));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoded images to RGB: JPEG, PNG, WebP, TIFF, JPEG 2000, BMP and the portable formats (PBM, PGM,
-// PPM), each by its own library but the last. The format is told from the first bytes. Any thread.
+// Decodes images to RGB: JPEG, PNG, WebP, TIFF, JPEG 2000, BMP and the portable formats (PBM, PGM,
+// PPM). The format is detected from the first bytes. A library decodes each format but the portable
+// ones. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@
 
 namespace gantry::cpu {
 
-/// The first picture in `data`; an alpha channel is left out.
+/// Decodes the first image in `data`, of `size` bytes; alpha is ignored. Returns an Image without
+/// pixels if the format is unknown or the data is broken.
 Image decode_image(const uint8_t* data, int64_t size, const TakePixels& take);
 
 }  // namespace gantry::cpu

@@ -10,7 +10,7 @@ namespace gantry::cpu {
 
 namespace {
 
-/// What a stream reads from.
+/// The memory that an OpenJPEG stream reads.
 struct Source {
   const uint8_t* data;
   int64_t size;
@@ -41,7 +41,7 @@ OPJ_BOOL seek(OPJ_OFF_T place, void* self) {
 
 constexpr uint32_t kMostComponents = 4;  // the library has four bytes for each of a pixel
 
-/// A sample of any depth as a byte.
+/// A sample of any bit depth scaled to 8 bits.
 int to_byte(const opj_image_comp_t& component, size_t at) {
   int64_t value = component.data[at];
   if (component.sgnd) value += int64_t{1} << (component.prec - 1);
@@ -59,7 +59,7 @@ Image to_rgb(const opj_image_t& source, const Image& image) {
   const uint32_t count = source.numcomps >= 3 ? 3 : 1;
   for (uint32_t i = 0; i < count; ++i) {
     const opj_image_comp_t& component = source.comps[i];
-    // Components of other sizes would have to be scaled.
+    // Subsampled components are not supported.
     if (!component.data || component.w != source.comps[0].w || component.h != source.comps[0].h ||
         component.prec < 1 || component.prec > 31)
       return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG 2000 by OpenJPEG. Any thread.
+// Decodes JPEG 2000 with OpenJPEG. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace gantry::cpu {
 
-/// `is_bare`: a code stream without the boxes of a file. Gray and RGB, also as YCC, of any depth.
+/// Decodes gray, RGB and YCC images of any bit depth. `is_bare`: the data is a code stream without
+/// a JP2 container. Returns an Image without pixels if the data cannot be decoded.
 Image decode_jpeg2000(const uint8_t* data, int64_t size, bool is_bare, const TakePixels& take);
 
 }  // namespace gantry::cpu

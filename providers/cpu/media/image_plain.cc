@@ -18,7 +18,7 @@ namespace {
 
 bool is_space(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// A portable image, read from its head on.
+/// Parser of PBM, PGM and PPM files.
 class PortableReader {
  public:
   PortableReader(const uint8_t* data, int64_t size) : at_(data + 2), end_(data + size) {
@@ -29,7 +29,7 @@ class PortableReader {
     const int64_t width = number();
     const int64_t height = number();
     const int64_t greatest = is_bitmap() ? 1 : number();
-    // The shortest possible pixel is a bit: more pixels than that are not in the file.
+    // A pixel takes at least one bit, which bounds the number of pixels.
     const int64_t most = (end_ - at_) * 8;
     if (width < 1 || height < 1 || greatest < 1 || greatest > 65535 || width > most / height)
       return {};
@@ -63,7 +63,7 @@ class PortableReader {
       }
     }
   }
-  /// -1: there is none.
+  /// The next decimal number, or -1 if there is none.
   int64_t number() {
     skip_space();
     if (at_ == end_ || *at_ < '0' || *at_ > '9') return -1;
@@ -104,7 +104,7 @@ Image decode_bmp(const uint8_t* data, int64_t size, const TakePixels& take) {
   int height = 0;
   int channels = 0;
   const auto bytes = static_cast<int>(std::min<int64_t>(size, INT_MAX));
-  // The library makes room for the picture before it has seen that its pixels are not there.
+  // stb_image allocates the image before it notices that the file is too short.
   if (bytes < size || !stbi_info_from_memory(data, bytes, &width, &height, &channels) ||
       width < 1 || height < 1 || width > size * 8 / height)
     return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats that hardly compress: BMP by stb_image; PBM, PGM and PPM, as text or binary. Any
-// thread.
+// Decodes BMP (with stb_image), and PBM, PGM and PPM in text and binary form. Both return an Image
+// without pixels if the data cannot be decoded. Any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of libgantry_cpu_media.so, and what in it is ICU's and RE2's.
+// The function table of libgantry_cpu_media.so, and its functions that use ICU and RE2.
 #include <algorithm>
 #include <re2/re2.h>
 #include <unicode/locid.h>
@@ -53,7 +53,7 @@ class Re2Expression final : public Expression {
   }
 
  private:
-  // The longest match decides only what `finds` gives.
+  // Longest match affects finds() only.
   static RE2::Options options() {
     RE2::Options made(RE2::Quiet);
     made.set_longest_match(true);

@@ -20,7 +20,7 @@ std::string library_beside_this_one() {
 
 const Media& open_media() {
   const std::string file = library_beside_this_one();
-  // Never closed: expressions and its libraries' own statics live in it.
+  // Never closed: Expression objects and statics of its libraries must stay valid.
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char* reason = dlerror();

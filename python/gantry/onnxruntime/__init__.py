@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of ONNX Runtime's Python API that its users use, on gantry's devices.
+"""The commonly used part of ONNX Runtime's Python API, on gantry's devices.
 
     import gantry.onnxruntime as ort
 
     session = ort.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
     (y,) = session.run(["y"], {"x": x})
 
-A device TYPE of gantry is the provider "TYPEExecutionProvider": "CPUExecutionProvider" is CPU, "CUDAExecutionProvider" CUDA. What is asked for
-and cannot be done is an error, or a warning where the results are the same. docs/python.md lists what there is.
+A device TYPE of gantry is the provider "TYPEExecutionProvider": "CPUExecutionProvider" is CPU, "CUDAExecutionProvider" CUDA. What is not
+supported is an error, or a warning if results are not affected. docs/python.md lists what is supported.
 """
 
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IOBinding: the inputs and outputs of many runs, in host memory or in that of devices."""
+"""IOBinding: inputs and outputs bound for many runs, in host or device memory."""
 
 import ctypes
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ __all__ = ["IOBinding"]
 
 
 def _array_at(pointer: int, element_type: Any, shape: Sequence[int]) -> np.ndarray[Any, Any]:
-    """A view of the caller's memory, which the caller keeps."""
+    """A view of the caller's memory, which the caller must keep valid."""
     dtype = element_dtype(element_type)
     size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
     memory = (ctypes.c_char * size).from_address(pointer)
@@ -24,7 +24,7 @@ def _array_at(pointer: int, element_type: Any, shape: Sequence[int]) -> np.ndarr
 
 
 def _is_written_in_place(target: Any) -> bool:
-    """Whether runs write to it; to other arrays (strings, packed types, with gaps) their results are copied."""
+    """True if runs write to the array in place; results are copied to other arrays (strings, packed types, not contiguous)."""
     if not isinstance(target, np.ndarray):
         return True
     name = dtype_name(target.dtype)
@@ -33,10 +33,10 @@ def _is_written_in_place(target: Any) -> bool:
 
 
 class IOBinding:
-    """What a session's run_with_iobinding reads and where it writes; InferenceSession.io_binding makes it.
+    """The inputs and outputs of InferenceSession.run_with_iobinding; created by InferenceSession.io_binding.
 
-    Inputs are read in place, and outputs that are bound to memory are written there. A device_type other than "cpu" is a device of the session's,
-    device_id its number in gantry. Used by one thread at a time.
+    Inputs are read in place, and outputs that are bound to memory are written there. A device_type other than "cpu" is a device of the session,
+    and device_id its id in gantry. Used by one thread at a time.
 
     >>> binding = session.io_binding(); binding.bind_cpu_input("x", x); binding.bind_output("y", "cuda")
     """
@@ -44,18 +44,18 @@ class IOBinding:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._inputs: dict[str, Any] = {}
-        self._outputs: dict[str, tuple[str | None, Any]] = {}  # device to leave it on, target; by name, as they were bound
+        self._outputs: dict[str, tuple[str | None, Any]] = {}  # (device for the result, target) by name, in the order of binding
         self._results: list[OrtValue] = []
         self._binding = Binding(session)
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
-        """An array, or whatever InferenceSession.run takes; later changes of it are seen by later runs."""
+        """Binds an input to an array, or to any value that InferenceSession.run takes. Later runs see later changes of it."""
         self._expect("input", name)
         self._inputs[name] = arr_on_cpu
         self._binding.input(name, arr_on_cpu)
 
     def bind_input(self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int) -> None:
-        """Memory of the caller, who keeps it; element_type is a numpy type or a number of onnx.TensorProto."""
+        """Binds an input to the caller's memory, which must stay valid. element_type is a numpy type or an onnx.TensorProto number."""
         self.bind_cpu_input(name, self._memory(device_of(device_type, device_id), element_type, shape, buffer_ptr))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
@@ -70,7 +70,7 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """An output that is wanted, and the device on which it is left; with buffer_ptr, where it goes: memory of the caller, who keeps it."""
+        """Binds an output to a device, in new memory; or with buffer_ptr to the caller's memory, which must stay valid."""
         self._expect("output", name)
         device = device_of(device_type, device_id)
         if buffer_ptr is None:
@@ -85,17 +85,17 @@ class IOBinding:
         self._bind(name, None, ortvalue.value)
 
     def synchronize_inputs(self) -> None:
-        """Waits for the devices of the session, as far as gantry gave them work: it is done when a call returns."""
+        """Has nothing to wait for: device work of gantry is complete when a call returns."""
 
     def synchronize_outputs(self) -> None:
         """As synchronize_inputs."""
 
     def get_outputs(self) -> list[OrtValue]:
-        """Of the last run, in the order in which they were bound."""
+        """The outputs of the last run as OrtValues, in the order of binding."""
         return list(self._results)
 
     def copy_outputs_to_cpu(self) -> list[Any]:
-        """As get_outputs, as arrays."""
+        """As get_outputs, but as numpy arrays."""
         return [result.numpy() if result.is_tensor() else result.value for result in self._results]
 
     def clear_binding_inputs(self) -> None:
@@ -108,10 +108,10 @@ class IOBinding:
         self._bind_anew()
 
     def run(self, cancel: CancelToken | None) -> None:
-        """What run_with_iobinding does. InvalidArgumentError: an input or every output is not bound; the bound memory is of another shape or type."""
+        """Implements run_with_iobinding. InvalidArgumentError: an input or every output is not bound; bound memory has another shape or type."""
         if not self._outputs:
             raise InvalidArgumentError("IOBinding: no output is bound; bind_output says which are wanted")
-        self._results = []  # what was left on a device may be written over
+        self._results = []  # results on a device may be overwritten
         self._binding.run(cancel=cancel)
         for name, (_, target) in self._outputs.items():
             value = self._binding.result(name)

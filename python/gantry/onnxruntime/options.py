@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SessionOptions and RunOptions: what gantry obeys, and a word on what it cannot."""
+"""SessionOptions and RunOptions: the options that gantry supports, and warnings for the others."""
 
 import enum
 from typing import Any
@@ -30,7 +30,7 @@ class ExecutionMode(enum.IntEnum):
 
 _OPTIMIZATION = {GraphOptimizationLevel.ORT_DISABLE_ALL: "none", GraphOptimizationLevel.ORT_ENABLE_BASIC: "basic"}
 
-# Options that change how fast a session is or what it prints, never its results: another value than the default is warned of.
+# Options that affect speed or logging but not results: a value other than the default gives a warning.
 _NOT_OBEYED = {
     "enable_cpu_mem_arena": True,
     "enable_mem_pattern": True,
@@ -45,12 +45,12 @@ _NOT_OBEYED = {
 
 
 class SessionOptions:
-    """What an InferenceSession is made with.
+    """Options of an InferenceSession.
 
     intra_op_num_threads: threads of a run; 0 and less: one for each core. graph_optimization_level: a GraphOptimizationLevel.
-    enable_profiling: take the time of each node; end_profiling() writes it to a file whose name starts with profile_file_prefix.
-    log_severity_level: from 3 (error) on, InferenceSession warns of no option that has no effect; -1: as set_default_logger_severity says.
-    Another attribute that is not at its default is not obeyed, and InferenceSession warns of it. What would change results is an error:
+    enable_profiling: measure the time of each node; end_profiling() writes it to a file whose name starts with profile_file_prefix.
+    log_severity_level: from 3 (error) on, InferenceSession does not warn of options without effect; -1: as set_default_logger_severity.
+    Other attributes have no effect, and InferenceSession warns if one is not at its default. Those that would change results are errors:
     optimized_model_filepath, initializers from code, libraries of operators.
 
     >>> options = SessionOptions(); options.intra_op_num_threads = 2
@@ -81,17 +81,17 @@ class SessionOptions:
             setattr(self, name, value)
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Kept, and warned of: gantry knows none of ONNX Runtime's keys."""
+        """Stored, but without effect, with a warning: gantry has none of ONNX Runtime's keys."""
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
-        """What add_session_config_entry was given; NotFoundError without it."""
+        """The value stored by add_session_config_entry; NotFoundError if there is none."""
         if key not in self._entries:
             raise NotFoundError(f'session config entry "{key}": it was not added')
         return self._entries[key]
 
     def add_free_dimension_override_by_name(self, dim_name: str, dim_value: int) -> None:
-        """get_inputs and get_outputs show the value where the model has the name. Runs may still give another one."""
+        """get_inputs and get_outputs report the value for dimensions of this name. Runs may still use another extent."""
         self._free_dimensions[dim_name] = dim_value
 
     def add_initializer(self, name: str, ort_value: Any) -> None:
@@ -104,20 +104,20 @@ class SessionOptions:
                                "write them there with the package onnx")
 
     def register_custom_ops_library(self, path: Any) -> None:
-        """UnsupportedError: such a library is built against ONNX Runtime. A provider is how gantry gets operators (docs/write-a-provider.md)."""
+        """UnsupportedError: such a library is built against ONNX Runtime. Custom operators need a provider (docs/write-a-provider.md)."""
         raise UnsupportedError(f"register_custom_ops_library: {path} is a library for ONNX Runtime, which gantry cannot open; operators of other "
                                "domains come from a provider (gantry provider new)")
 
     def free_dimensions(self) -> dict[Any, int]:
-        """What add_free_dimension_override_by_name was given."""
+        """The overrides of add_free_dimension_override_by_name."""
         return self._free_dimensions
 
     def is_quiet(self) -> bool:
-        """Whether the program wants to hear of errors only."""
+        """True if only errors are to be reported."""
         return self.log_severity_level >= 3 or (self.log_severity_level < 0 and gantry.log_level() == "error")
 
     def config(self) -> dict[str, Any]:
-        """gantry's configuration for what is obeyed. UnsupportedError: an option whose effect would be missed."""
+        """gantry's configuration for the supported options. UnsupportedError: an unsupported option that would change results."""
         if self.optimized_model_filepath:
             raise UnsupportedError("optimized_model_filepath: gantry does not write models")
         session: dict[str, Any] = {"optimization": _OPTIMIZATION.get(GraphOptimizationLevel(self.graph_optimization_level), "all")}
@@ -132,7 +132,7 @@ class SessionOptions:
 
 
 class RunOptions:
-    """Options of a run. `terminate = True`, set by any thread, ends the runs that were given it with CancelledError.
+    """Options of a run. `terminate = True`, set by any thread, cancels the runs that use it with CancelledError.
 
     log_severity_level, log_verbosity_level, logid and only_execute_path_to_fetches have no effect on results, and none here.
 
@@ -151,7 +151,7 @@ class RunOptions:
 
     @property
     def terminate(self) -> bool:
-        """Ends the runs; stays set until it is set to False."""
+        """True cancels the runs; stays set until it is set to False."""
         return self.token.cancelled
 
     @terminate.setter
@@ -162,11 +162,11 @@ class RunOptions:
             self.token.reset()
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Kept; gantry knows none of ONNX Runtime's keys."""
+        """Stored, but without effect: gantry has none of ONNX Runtime's keys."""
         self._entries[key] = value
 
     def get_run_config_entry(self, key: str) -> str:
-        """What add_run_config_entry was given; NotFoundError without it."""
+        """The value stored by add_run_config_entry; NotFoundError if there is none."""
         if key not in self._entries:
             raise NotFoundError(f'run config entry "{key}": it was not added')
         return self._entries[key]

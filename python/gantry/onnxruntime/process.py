@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ONNX Runtime's module sets for the whole process, as far as it has a meaning here."""
+"""Process-wide functions of ONNX Runtime's module."""
 
 import warnings
 
@@ -26,12 +26,12 @@ def get_version_string() -> str:
 
 
 def get_build_info() -> str:
-    """A sentence about what runs."""
+    """A sentence that describes this implementation."""
     return f"gantry {gantry.__version__}"
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """How much is written to standard error: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal. As gantry.set_log_level, which knows no fatal."""
+    """How much is written to standard error: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal. As gantry.set_log_level, which has no level fatal."""
     if not 0 <= severity < len(_LEVELS):
         raise gantry.InvalidArgumentError(f"severity: expected 0 (verbose) to 4 (fatal), found {severity}")
     gantry.set_log_level(_LEVELS[severity])
@@ -42,17 +42,17 @@ def set_default_logger_verbosity(verbosity: int) -> None:
 
 
 def set_seed(seed: int) -> None:
-    """Cannot be obeyed, and warned of: random operators draw anew in each run unless the model gives them a seed."""
+    """Has no effect and warns: random operators without a seed in the model draw new values in each run."""
     warnings.warn(f"gantry.onnxruntime: set_seed({seed}) has no effect; give random nodes the attribute seed", UserWarning, stacklevel=2)
 
 
 def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: str | None = None) -> None:
-    """Has no effect: a provider finds its libraries by itself (`gantry doctor` says which are missing)."""
+    """Has no effect: a provider finds its libraries by itself (`gantry doctor` lists missing ones)."""
 
 
 def disable_telemetry_events() -> None:
-    """Has no effect: gantry tells nobody anything."""
+    """Has no effect: gantry sends no telemetry."""
 
 
 def enable_telemetry_events() -> None:
-    """Has no effect: gantry tells nobody anything."""
+    """Has no effect: gantry sends no telemetry."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""InferenceSession, and which of gantry's devices an execution provider is."""
+"""InferenceSession, and the mapping of execution providers to gantry's devices."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ _HOST = "CPUExecutionProvider"
 
 @dataclasses.dataclass(frozen=True)
 class NodeArg:
-    """An input or output: `type` as "tensor(float)", `shape` with numbers, names, and None for what neither is known of."""
+    """An input or output: `type` as "tensor(float)", `shape` with extents as numbers, names, or None if unknown."""
 
     name: str
     type: str
@@ -35,7 +35,7 @@ class NodeArg:
 
 @dataclasses.dataclass(frozen=True)
 class ModelMetadata:
-    """What a model says of itself."""
+    """Metadata of a model."""
 
     producer_name: str
     graph_name: str
@@ -47,8 +47,8 @@ class ModelMetadata:
 
 
 def get_available_providers() -> list[str]:
-    """A name for each type of device that is ready, "CPUExecutionProvider" last. Not of devices that stand in for others in tests, as SIM:
-    programs hand the list on as it is. Who names "SIMExecutionProvider" gets it."""
+    """A name for each type of device that is ready, "CPUExecutionProvider" last. Simulated devices such as SIM are
+    not listed, since programs pass the list on unchanged; "SIMExecutionProvider" is accepted by name."""
     types = dict.fromkeys(device.type for device in gantry.devices() if device.state == "ready" and not device.stand_in)
     names = [kind + _SUFFIX for kind in types]
     return sorted(names, key=lambda name: name == _HOST)
@@ -60,7 +60,7 @@ def get_device() -> str:
 
 
 def _warn(text: str) -> None:
-    """Of the line of the program that called gantry.onnxruntime, however deep in it this is."""
+    """Warns with the location of the caller of gantry.onnxruntime, at any depth."""
     depth = 2
     while sys._getframe(depth - 1).f_globals.get("__name__", "").startswith("gantry.onnxruntime."):
         depth += 1
@@ -68,7 +68,7 @@ def _warn(text: str) -> None:
 
 
 def _provider_rows(providers: Any, provider_options: Any) -> list[tuple[str, dict[str, Any]]]:
-    """(name, options) for each provider asked for, in order."""
+    """(name, options) of each requested provider, in order."""
     if providers is None:
         return []
     if isinstance(providers, str) or not isinstance(providers, Sequence):
@@ -102,9 +102,9 @@ class InferenceSession:
 
     path_or_bytes: a path, the bytes of a model, or an onnx.ModelProto. sess_options: see SessionOptions. providers: names, or
     (name, options) with the option "device_id", most preferred first; nodes that one refuses go to the next, and to the CPU last. A
-    provider that is not there is warned of and left out. disabled_optimizers, enable_fallback: no effect.
+    missing provider gives a warning and is skipped. disabled_optimizers, enable_fallback: no effect.
 
-    Raises gantry.Error, whose classes gantry.onnxruntime.capi.onnxruntime_pybind11_state has under ONNX Runtime's names.
+    Raises gantry.Error; gantry.onnxruntime.capi.onnxruntime_pybind11_state has its classes under ONNX Runtime's names.
 
     >>> InferenceSession("model.onnx", providers=[("CUDAExecutionProvider", {"device_id": 1}), "CPUExecutionProvider"])
     """
@@ -129,7 +129,7 @@ class InferenceSession:
         self._load(providers, provider_options)
 
     def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None) -> None:
-        """Loads the model once more, for these providers. An io_binding() made before stays with what was loaded before.
+        """Loads the model again for these providers. An io_binding() created before still uses the previous one.
 
         >>> session.set_providers([("CUDAExecutionProvider", {"device_id": 1})])
         """
@@ -148,15 +148,15 @@ class InferenceSession:
         self._started = time.time_ns()
 
     def enable_fallback(self) -> None:
-        """Has no effect: a run that a device fails is not tried again on another one."""
+        """Has no effect: a run that fails on a device is not retried on another one."""
 
     def disable_fallback(self) -> None:
-        """Has no effect: it is always so."""
+        """Has no effect: there is never a fallback."""
 
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
     ) -> list[Any]:
-        """Runs the model: a list of the outputs that are named, in that order; None or []: all.
+        """Runs the model. Returns a list of the named outputs, in that order; None or []: all outputs.
 
         Raises InvalidArgumentError, which is a ValueError too: an input is missing, unknown, or of another type or shape than declared.
 
@@ -176,8 +176,8 @@ class InferenceSession:
         user_data: Any = None,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Starts run() on another thread and returns. There, `callback(results, user_data, error)` is called once: with what run()
-        returns and "", or with [] and what went wrong. The interpreter ends after it.
+        """Starts run() on another thread and returns. There, `callback(results, user_data, error)` is called once: with the
+        result of run() and "", or with [] and the error message. The interpreter waits for it at exit.
 
         >>> session.run_async(None, {"x": x}, lambda results, tag, error: print(tag, error or results), "first")
         """
@@ -187,7 +187,7 @@ class InferenceSession:
             error = ""
             try:
                 results = self.run(output_names, input_feed, run_options)
-            except Exception as refused:  # noqa: BLE001 - whatever it is, the callback is whom to tell
+            except Exception as refused:  # noqa: BLE001 - any exception is passed to the callback
                 error = str(refused)
             callback(results, user_data, error)
 
@@ -196,7 +196,7 @@ class InferenceSession:
     def run_with_ort_values(
         self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None
     ) -> list[OrtValue]:
-        """As run(), of OrtValues."""
+        """As run(), with OrtValues."""
         return [OrtValue(value) for value in self.run(output_names, input_dict_ort_values, run_options)]
 
     def io_binding(self) -> IOBinding:
@@ -204,18 +204,18 @@ class InferenceSession:
         return IOBinding(self._session)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Runs on what is bound. Outputs that are bound to memory are written there."""
+        """Runs with bound inputs and outputs. Outputs that are bound to memory are written there."""
         iobinding.run(run_options.token if run_options is not None else None)
 
     def get_inputs(self) -> list[NodeArg]:
-        """Those that a run must give; see get_overridable_initializers for the others."""
+        """The inputs that a run must provide; see get_overridable_initializers for the others."""
         return self._input_args(required=True)
 
     def get_outputs(self) -> list[NodeArg]:
         return self._node_args(self._session.outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Initializers that the model lists as inputs too, from IR version 4 on: a run may give them other values."""
+        """Initializers that the model also lists as inputs, from IR version 4 on: a run may override their values."""
         return self._input_args(required=False)
 
     def _input_args(self, required: bool) -> list[NodeArg]:
@@ -226,7 +226,7 @@ class InferenceSession:
         return [NodeArg(info.name, type_name(info.kind, info.dtype), [fixed.get(extent, extent) for extent in info.shape or []]) for info in infos]
 
     def get_providers(self) -> list[str]:
-        """Those in use, most preferred first; the CPU is always among them."""
+        """The providers in use, most preferred first; the CPU is always included."""
         return list(self._providers)
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
@@ -236,13 +236,13 @@ class InferenceSession:
         return self._options
 
     def get_modelmeta(self) -> ModelMetadata:
-        """Reads the model once more."""
+        """Metadata of the model, which is read again."""
         summary = inspect(self._model)
         return ModelMetadata(summary.producer, summary.name, summary.domain, summary.description, summary.graph_description, summary.version,
                              dict(summary.metadata))
 
     def end_profiling(self) -> str:
-        """Writes the time of each node to a file, and returns its name: a trace of one event per node, over all runs, in microseconds.
+        """Writes a trace file and returns its name: one event for each node, with its time over all runs in microseconds.
 
         Raises InvalidArgumentError if the session was made without enable_profiling.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OrtValue: a value in host memory or in that of a device, with ONNX Runtime's names for types."""
+"""OrtValue: a value in host or device memory, with ONNX Runtime's type names."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["OrtValue", "as_text", "copy_into", "device_of", "element_dtype", "ty
 
 _HOST = (1, 0)  # in DLPack
 
-# Where ONNX Runtime's name of an element type is not gantry's.
+# Element types that ONNX Runtime and gantry name differently.
 _NAMES = {
     "float32": "float",
     "float64": "double",
@@ -34,7 +34,7 @@ def type_name(kind: str, dtype: str) -> str:
 
 
 def as_text(value: Any) -> Any:
-    """As ONNX Runtime reads an array of objects, of pandas for instance: what is neither str nor bytes is the text that str() makes of it."""
+    """Reads an array of objects (of pandas, for instance) as ONNX Runtime does: str() converts elements that are neither str nor bytes."""
     if not isinstance(value, np.ndarray) or value.dtype != object or all(isinstance(one, (str, bytes)) for one in value.flat):
         return value
     texts = [one if isinstance(one, (str, bytes)) else str(one) for one in value.flat]
@@ -42,18 +42,18 @@ def as_text(value: Any) -> Any:
 
 
 def device_of(device_type: str, device_id: int) -> str | None:
-    """gantry's name of a device: "CUDA:0" of "cuda" and 0; None: host memory."""
+    """gantry's device string: "CUDA:0" for "cuda" and 0; None for host memory."""
     return None if device_type.lower() == "cpu" else f"{device_type.upper()}:{device_id}"
 
 
 def element_dtype(element_type: Any) -> np.dtype[Any]:
-    """The numpy.dtype of a numpy type, or of a number of onnx.TensorProto."""
+    """The numpy.dtype of a numpy type or an onnx.TensorProto number."""
     dtype: np.dtype[Any] = numpy_dtype(element_type) if isinstance(element_type, int) else np.dtype(element_type)
     return dtype
 
 
 class OrtValue:
-    """A tensor, or a list of tensors. In host memory it shares the memory of the array that it is made of; in a device's it is a gantry.Tensor.
+    """A tensor, or a list of tensors. In host memory it shares the memory of its array; in device memory it is a gantry.Tensor.
 
     >>> OrtValue.ortvalue_from_numpy(x, "cuda", 0).data_type()
     """
@@ -63,7 +63,7 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy(cls, numpy_obj: np.ndarray[Any, Any], device_type: str = "cpu", device_id: int = 0) -> "OrtValue":
-        """Of an array of any element type that ONNX has; a copy where device_type is not "cpu" or the byte order is not the machine's."""
+        """An OrtValue of an array of any ONNX element type; copied if device_type is not "cpu" or the byte order is not native."""
         if not isinstance(numpy_obj, np.ndarray):
             raise InvalidArgumentError(f"numpy_obj: expected a numpy array, found a {type(numpy_obj).__name__}")
         if not numpy_obj.dtype.isnative:
@@ -78,9 +78,9 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray[Any, Any], onnx_element_type: int) -> "OrtValue":
-        """Of an array whose elements are the bits of that type, a number of onnx.TensorProto: of uint16 for bfloat16. Shares its memory.
+        """An OrtValue of an array whose elements are the bits of an onnx.TensorProto type: uint16 for bfloat16. Shares its memory.
 
-        InvalidArgumentError: elements of another size.
+        InvalidArgumentError: the element sizes differ.
 
         >>> OrtValue.ortvalue_from_numpy_with_onnx_type(bits, onnx.TensorProto.BFLOAT16)
         """
@@ -93,16 +93,16 @@ class OrtValue:
     def ortvalue_from_shape_and_type(
         cls, shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
     ) -> "OrtValue":
-        """Zeros; element_type is a numpy type or a number of onnx.TensorProto."""
+        """A tensor of zeros; element_type is a numpy type or an onnx.TensorProto number."""
         return cls.ortvalue_from_numpy(np.zeros(tuple(shape), element_dtype(element_type)), device_type, device_id)
 
     @classmethod
     def from_dlpack(cls, data: Any, /) -> "OrtValue":
-        """Of an object that has __dlpack__, sharing its memory. What lies on a device is taken by the session that it is bound to, or that runs."""
+        """An OrtValue that shares the memory of an object with __dlpack__. Device memory is imported by the session that binds or runs it."""
         return cls(data if tuple(data.__dlpack_device__()) != _HOST else np.from_dlpack(data))
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The array, whose memory is the value's; of a value on a device a copy."""
+        """An array that shares the value's memory; a copy if it is device memory."""
         if isinstance(self._value, np.ndarray):
             return self._value
         if isinstance(self._value, Tensor):
@@ -112,7 +112,7 @@ class OrtValue:
 
     @property
     def value(self) -> Any:
-        """As gantry.Session takes it."""
+        """The value as gantry.Session takes it."""
         return self._value
 
     def shape(self) -> list[int]:
@@ -164,8 +164,8 @@ class OrtValue:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         array = self.numpy()
-        if copy is None or isinstance(self._value, Tensor):  # a tensor of a device was copied just now
-            return np.asarray(array, dtype=dtype)  # copies if it must, under NumPy 1 too, where copy=None is an error
+        if copy is None or isinstance(self._value, Tensor):  # a device tensor was copied just now
+            return np.asarray(array, dtype=dtype)  # copies only if needed, also under NumPy 1, where copy=None is an error
         return np.array(array, dtype=dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:

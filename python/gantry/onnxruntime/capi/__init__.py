@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where ONNX Runtime's users import its exceptions from, and settings of the process."""
+"""ONNX Runtime's module for exceptions and process-wide settings."""
 
 from gantry.onnxruntime.capi import _pybind_state, onnxruntime_pybind11_state
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where programs import from that want the functions and classes of ONNX Runtime's C++ module, or its exceptions, by one name."""
+"""ONNX Runtime's module that has the functions, classes and exceptions of its C++ module."""
 
 from gantry.onnxruntime.capi.onnxruntime_pybind11_state import *  # noqa: F403 - the names of its __all__
 from gantry.onnxruntime.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX Runtime's exceptions: other names of gantry's. Fail and RuntimeException are the base of all of them."""
+"""ONNX Runtime's exceptions as aliases of gantry's. Fail and RuntimeException are aliases of the base class."""
 
 from gantry.errors import DeviceError as EPFail
 from gantry.errors import DeviceLostError as DeviceReset
