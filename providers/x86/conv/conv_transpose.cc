@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose (ai.onnx 1, 11, 22) of f32 or int8 with constant weights and one group, channels
-// innermost, with what follows it, as a convolution has it.
+// ConvTranspose (ai.onnx 1, 11, 22) of f32 or int8 with constant weights and one group,
+// channels-last, with the epilogue of a convolution.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>

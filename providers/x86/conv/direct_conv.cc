@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv (ai.onnx 1, 11, 22) in f32 with two spatial axes for which the library has no code that is
-// good at few channels: in groups, with 1x1 windows or one channel for each group (and the
-// exchange of channels that stands before it), and of images, which the library first brings into
-// another order and does on one thread. Of one spatial axis: one channel for each group. The result
-// has its channels innermost; all of them part their work by rows of the image, so that a thread
-// finds what it made.
+// Conv (ai.onnx 1, 11, 22) in f32 with few channels per group, where oneDNN is slow: 2-D grouped
+// 1x1; depthwise, 1-D or 2-D (with a channel shuffle before it); and 2-D with at most 4 input
+// channels, which oneDNN reorders first, on one thread. The result is channels-last. Threads divide
+// the rows of the image, so that a row stays in the cache of one core from kernel to kernel.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -25,7 +23,7 @@ constexpr int64_t kMostWindowRows = 16;
 constexpr int64_t kMostNarrowChannels = 4;
 constexpr int64_t kMostNarrowTaps = 9;  // at 7 x 7 the library is as good
 
-/// A convolution that is taken here.
+/// A convolution that this implementation runs.
 struct Form : ConvShape {
   enum class Kind : uint8_t { kPixel, kDepthwise, kNarrow } kind = Kind::kPixel;
   std::vector<TileStep> steps;
@@ -49,7 +47,7 @@ struct Form : ConvShape {
   [[nodiscard]] int64_t rows_of(const Dims& image) const { return is_line() ? 1 : image[2]; }
 };
 
-// False: it is of no kind that is taken here.
+// Sets form.kind. False if this implementation does not run the convolution.
 bool set_kind(Form& form) {
   const auto is_all = [](const Dims& list, int64_t number) {
     return std::all_of(list.begin(), list.end(), [=](int64_t x) { return x == number; });
@@ -270,9 +268,8 @@ class DirectConvKernel final : public sdk::Kernel {
   ChannelWeights weights_;
 };
 
-// Of depthwise ones: of images without partial vectors and gaps in the windows, unless it takes a
-// while to compute what each result becomes. Of images of any size the library would make new code
-// for each.
+// True of a depthwise convolution that oneDNN runs as fast: whole vectors of channels, no dilation,
+// a cheap epilogue, and known extents (oneDNN would compile code for each new size).
 bool is_good_in_library(const Form& form, const sdk::ValueView& source) {
   for (int axis = 0; axis < source.rank(); ++axis) {
     if (source.extent(axis) < 0) return false;

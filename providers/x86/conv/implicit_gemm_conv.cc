@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv (ai.onnx 1, 11, 22) in f32 of one group, over one or two axes of open size, as an implicit
-// GEMM: a pixel's window is kernel rows of numbers that stand together, channels innermost, so
-// that it is multiplied with a constant matrix where it stands. The code is the same for any size,
-// where the library makes new code for each.
+// Conv (ai.onnx 1, 11, 22) in f32 of one group with one or two spatial axes, one of them dynamic,
+// as an implicit GEMM. In channels-last order each row of a window is contiguous, so that it is
+// multiplied with a constant matrix in place, without im2col. oneDNN compiles code for each new
+// size; this needs none.
 #include <algorithm>
 #include <utility>
 #include <vector>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv (ai.onnx 1, 11, 22) in f32 with one or two spatial axes and few channels, whose tensors
-// stand channel by channel on both sides: the library would do it channels-last, and what it made
-// be reordered.
+// Conv (ai.onnx 1, 11, 22) in f32 with one or two spatial axes and few channels whose tensors are
+// all NCHW. oneDNN would compute it channels-last and reorder the result.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -18,7 +17,7 @@
 namespace gantry::x86 {
 namespace {
 
-// With more of them the library makes up for what reordering takes.
+// With more channels oneDNN is faster even with the reorder.
 constexpr int64_t kMostChannels = 8;
 constexpr int64_t kMostProducts = 160;  // of a result
 

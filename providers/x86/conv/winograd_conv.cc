@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv (ai.onnx 1, 11, 22) in f32 of 3 x 3 without strides, dilations and groups, by Winograd's
 // minimal filtering: 4 or 2.25 times fewer multiplications than there are in the definition. Of
-// what follows it, normalisation and scaling are folded into the weights; additions and the
-// commoner functions are done as results are stored, and units with others are left to the library.
+// the epilogue, normalisation and scaling are folded into the weights; additions and the commoner
+// activations are applied before a result is stored. Fusions with other steps are left to oneDNN.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One channel for each group, and the exchange of channels.
+// convolve_row() and shuffle_channels() of code.h.
 #include <algorithm>
 
 #include "conv/direct/code.h"

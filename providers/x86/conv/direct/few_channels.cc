@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Few channels in, as an image has.
+// convolve_narrow_row() of code.h: one group, few input channels.
 #include <algorithm>
 
 #include "conv/direct/code.h"

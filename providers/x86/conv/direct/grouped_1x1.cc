@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of one pixel, in groups.
+// multiply_groups() of code.h: grouped 1x1 convolutions.
 #include <algorithm>
 
 #include "conv/direct/code.h"
