@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul, scale, mask, Softmax, MatMul of f32 with the Transposes around them, in one pass: heads
-// and stretches of queries are parted among the threads, each of which has the scores of a few
-// queries in its nearest cache. A few queries (decoding) read the keys as they stand.
+// f32 attention (attention/pattern.h) in one pass. Threads divide heads and ranges of queries; each
+// holds the scores of a few queries in its L1 cache. A few queries (decoding) read the keys without
+// packing them.
 #include "attention/attention.h"
 
 #include <gantry/sdk/error.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concat (ai.onnx 4, 11, 13) along axis 1 of tensors of f32 or int8 whose channels stand
-// innermost: each pixel's channels one after the other. Between DequantizeLinear and QuantizeLinear
-// in any order, and each tensor's numbers become those of the target's scale.
+// Concat (ai.onnx 4, 11, 13) along axis 1 of channels-last tensors of f32 or int8: each pixel's
+// channels one after the other. Between DequantizeLinear and QuantizeLinear the tensors may also be
+// in dense order, and int8 elements are requantized to the target's scale and zero point.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -19,11 +19,11 @@ namespace {
 
 constexpr int64_t kGrainBytes = 1 << 15;  // of output, for a thread of its own
 
-/// A tensor that is put beside others.
+/// An input tensor.
 struct Part {
   int slot = 0;
   bool is_formatted = false;
-  std::optional<LookupTable> table;  ///< of what its numbers become; none: they stay as they are
+  std::optional<LookupTable> table;  ///< requantizes its elements; none: they are copied
 };
 
 /// `count` elements, as the part's numbers become.

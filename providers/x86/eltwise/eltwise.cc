@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that work element by element on f32, by code of this provider: activations, of which
-// the library loses what is no number; Add, Sub, Mul, Div, Max, Min of two tensors, each of which
-// may be broadcast, as the library has none but its reference for a broadcast first operand; and
-// BatchNormalization with constant parameters. Taken where their inputs stand channels-last, so
-// that the order is kept. Of int8 see int8_binary.cc and int8_batch_norm.cc.
+// Element-wise f32 operators in this provider's own code: activations (oneDNN's do not propagate
+// NaN); Add, Sub, Mul, Div, Max and Min of two tensors, each of which may be broadcast (oneDNN has
+// only reference code for a broadcast first operand); and BatchNormalization with constant
+// parameters. They are claimed only for channels-last inputs, so that tensors need no reorder.
+// int8: int8_binary.cc and int8_batch_norm.cc.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization (ai.onnx, every version) between int8 values: a factor and a shift for
-// each channel, as quantizers leave it where no convolution stands before it (DenseNet).
+// BatchNormalization (ai.onnx, every version) between int8 tensors, as a factor and a shift for
+// each channel. Quantizers leave it where no convolution precedes it (DenseNet).
 #include <gantry/sdk/error.h>
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Add, Sub, Sum and Mul of two int8 tensors, of which one may be broadcast to the other in any
-// way: residuals, gates by channel, biases and scales. With a Relu or Clip behind them.
+// Add, Sub, Sum and Mul (ai.onnx) of two int8 tensors, one of which may have any broadcast to the
+// other (residuals, gates by channel, biases, scales), with Relu and Clip as the epilogue.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of int8 values with results of int8 has 256 results: they are all computed
+// Element-wise nodes from int8 to int8 (int8_lookup_match.h) as a lookup table, which is computed
 // when the model is loaded.
 #include "eltwise/int8_lookup_match.h"
 #include "eltwise/int8_tensor.h"

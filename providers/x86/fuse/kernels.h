@@ -65,7 +65,7 @@ RootTraits eltwise_traits(const GraphIndex& index, uint32_t node);
 std::span<const Implementation> eltwise_implementations(const Fusion& fusion);
 
 /// Element-wise nodes from one int8 tensor to another as a lookup table
-/// (eltwise/int8_lookup_match.h). The root is the last node.
+/// (eltwise/int8_lookup_match.h). Matched at the last node.
 std::unique_ptr<Fusion> match_int8_lookup(const MatchScope& scope, uint32_t root);
 std::span<const Implementation> int8_lookup_implementations(const Fusion& fusion);
 
@@ -80,7 +80,7 @@ std::string dynamic_quantize_lstm_refusal(const GraphIndex& index, const Fusion&
 bool is_dynamic_quantize_lstm_parameter(const GraphIndex& index, uint32_t node, uint32_t position);
 std::span<const Implementation> dynamic_quantize_lstm_implementations(const Fusion& fusion);
 
-/// Sets of element-wise f32 nodes (eltwise/program.h). The root is the set's last node.
+/// Sets of element-wise f32 nodes (eltwise/program.h). Matched at the last node.
 std::unique_ptr<Fusion> match_elementwise(const MatchScope& scope, uint32_t root);
 bool is_elementwise_parameter(const GraphIndex& index, uint32_t node, uint32_t position);
 std::span<const Implementation> elementwise_implementations(const Fusion& fusion);
