@@ -21,8 +21,9 @@ struct PlainWeights {
   std::vector<float> scales;  ///< one for each filter; empty: all 1
 };
 
-/// The packed weights. Equal ones share memory within the process; otherwise all cores pack them.
-/// The digest of the weights is cached in `choices`. Errors: OUT_OF_MEMORY.
+/// The packed weights, shared within the process or read from the compiled-model cache if equal
+/// ones are there; otherwise all cores pack them. `choices` caches their digest. Errors:
+/// OUT_OF_MEMORY.
 std::shared_ptr<const void> share_weights(const gantry_host* host, sdk::Choices& choices,
                                           const PlainWeights& plain, Tile tile, Form form);
 
