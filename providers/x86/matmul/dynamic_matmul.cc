@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul (ai.onnx 1, 9, 13) and Gemm (7, 9, 11, 13) of two f32 tensors of the run, with what
-// follows. Their extents are known before: the library makes code for each shape, which takes as
-// long as hundreds of small products.
+// MatMul (ai.onnx 1, 9, 13) and Gemm (7, 9, 11, 13) of two f32 activations, with their epilogue, by
+// oneDNN. Only static shapes: oneDNN compiles code for each shape, which takes as long as hundreds
+// of small products.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>

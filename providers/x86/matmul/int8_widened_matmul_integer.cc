@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMulInteger where the library's sums, or what it subtracts of them, would not be exact.
+// MatMulInteger where oneDNN's sums, or its zero-point compensation, would not be exact.
 #include <algorithm>
 
 #include "int8/widened_layer.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul (ai.onnx 1, 9, 13) and Gemm (7, 9, 11, 13) of f32 or int8 and QLinearMatMul (10, 21)
-// whose right-hand matrix is constant: it is packed when the model is loaded, and what follows
-// (bias, activation, another tensor added) is done before the result is stored.
+// with a constant right-hand matrix by oneDNN, and the list of their implementations. The matrix is
+// packed when the model is loaded; the epilogue (bias, activation, another tensor added) is applied
+// before the result is stored.
 #include <algorithm>
 #include <cstring>
 #include <optional>

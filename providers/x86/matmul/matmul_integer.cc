@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMulInteger (ai.onnx 10) whose right-hand matrix is constant, and what quantizers put behind it
-// when the left-hand matrix is quantized in the run: its integers become floats, are multiplied by
-// a scale that the run brings, and get a bias and an activation.
+// MatMulInteger (ai.onnx 10) with a constant right-hand matrix, and the nodes that quantizers put
+// after it for dynamic quantization: a Cast to f32, a Mul by a scale of the run, a bias and an
+// activation.
 #include <cstring>
 
 #include "int8/widened_layer.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMulNBits (com.microsoft 1): the constant matrix stays in 4 or 8 bits in memory, which is what
-// a skinny GEMM waits for. Where the node allows it the other matrix is rounded to 8 bits, and what
-// is multiplied are integers.
+// MatMulNBits (com.microsoft 1). The constant matrix stays in 4 or 8 bits in memory, since reading
+// it bounds a skinny GEMM. If accuracy_level allows it, the other matrix is quantized to int8, and
+// the products are integers.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>

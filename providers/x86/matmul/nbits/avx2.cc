@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products with AVX2: 8 columns at a time, pairs of bytes summed in 16 bits. int8 values
-// are taken as two halves of 4, of which no sum of pairs leaves 16 bits.
+// Block-quantized matmul with AVX2: 8 columns at a time, pairs of bytes added in 16 bits. 8-bit
+// elements are split into two nibbles, so that no sum of a pair saturates.
 #include "matmul/nbits/avx2.h"
 
 #include <algorithm>

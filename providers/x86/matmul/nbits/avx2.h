@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the code for AVX-512 has from that for AVX2.
+// AVX2 code that the AVX-512 code uses too.
 #pragma once
 
 #include "matmul/nbits/code.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products for nodes that keep the rows in floats, with AVX-512: each number of the matrix
-// becomes a float in a register, for up to 12 rows. Older CPUs leave them to the operator's body.
+// Block-quantized matmul of f32 rows with AVX-512: each element of the matrix is dequantized once,
+// in a register, for up to 12 rows. On older CPUs the provider refuses such nodes.
 #include <algorithm>
 #include <array>
 #include <immintrin.h>

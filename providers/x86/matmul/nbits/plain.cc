@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products in plain C++: for CPUs without AVX2, and what the others are checked against.
+// Block-quantized matmul in plain C++: for CPUs without AVX2, and the reference of the tests.
 #include <algorithm>
 #include <array>
 #include <cmath>
