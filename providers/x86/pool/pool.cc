@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxPool, AveragePool, GlobalMaxPool and GlobalAveragePool (ai.onnx, every version) in f32 or 8
-// bits, channels innermost; ReduceMean and ReduceMax of f32 over all axes behind the channels.
+// MaxPool, AveragePool, GlobalMaxPool and GlobalAveragePool (ai.onnx, every version) in f32 or
+// int8, and ReduceMean and ReduceMax of f32 over all spatial axes, by oneDNN, channels-last; and
+// the list of their implementations.
 #include <optional>
 
 #include "fuse/families.h"
