@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// DynamicQuantizeLSTM (com.microsoft 1) with constant weights and the functions that it has by
-// default. The weights stay int8 in memory. As ONNX Runtime has it, the input of all steps becomes
-// 256 numbers by one scale, and so do in each step the states of all sequences of a direction:
-// these stay together, and threads part directions and units.
+// DynamicQuantizeLSTM (com.microsoft 1) with constant weights and default activations. The weights
+// stay int8 in memory. As in ONNX Runtime, the input of all steps is quantized with one scale, and
+// so are, in each step, the states of all sequences of a direction. So the batch is not divided:
+// threads divide directions and hidden units.
 #include <algorithm>
 #include <optional>
 #include <string>
