@@ -20,8 +20,8 @@ struct Pick {
   int64_t index = 0;              ///< along the axis, from 0
 };
 
-/// The slice that makes `value`, of nodes that `may_take` allows. Requires one reader of `value`.
-/// Nothing if there is none, or the axis or index is not constant.
+/// The slice that makes `value`, of nodes that `may_take` allows. Nothing if there is none, `value`
+/// has several readers, or the axis or index is not constant.
 std::optional<Pick> pick_of(const sdk::GraphIndex& index, uint32_t value,
                             const std::function<bool(uint32_t node)>& may_take);
 

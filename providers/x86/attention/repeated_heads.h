@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Heads of keys and values that are repeated for several query heads (grouped-query attention), as
-// exporters write it: an Unsqueeze after the axis of heads, an Expand or Tile along the new axis,
-// and a Reshape that merges both. Pure functions.
+// exporters write it: an Unsqueeze or Reshape that adds an axis after that of the heads, an Expand
+// or Tile along the new axis, and a Reshape that merges both. Pure functions.
 #pragma once
 
 #include <gantry/sdk/graph_index.h>
