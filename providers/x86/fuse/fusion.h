@@ -30,7 +30,7 @@ struct Fusion : sdk::FusionMatch {
   std::vector<Port> sources;       ///< the root's activations, by input position
   Port addend;                     ///< what the epilogue adds; value GANTRY_NONE: nothing
   Port target;                     ///< the result
-  uint32_t weights = GANTRY_NONE;  ///< value of input 1 of the root, in its stored dtype
+  uint32_t weights = GANTRY_NONE;  ///< value of the weights, before a DequantizeLinear
   std::optional<WeightQuantization> weight_quantization;
   /// value of the root's bias: f32, or i32 in units of source scale * weight scale
   uint32_t bias = GANTRY_NONE;
@@ -55,7 +55,7 @@ struct Fusion : sdk::FusionMatch {
 };
 
 /// The fusion at `root`, of nodes that `may_take` allows. QLinearConv and QLinearMatMul, whose
-/// scales and zero points are inputs, stay alone; so does a root that nothing can be fused with.
+/// scales and zero points are inputs, stay alone.
 Fusion fusion_of(const GraphIndex& index, uint32_t root, const RootTraits& traits,
                  const std::function<bool(uint32_t node)>& may_take);
 
