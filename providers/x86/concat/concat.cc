@@ -17,7 +17,7 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kGrainBytes = 1 << 15;  // of output, for a thread of its own
+constexpr int64_t kGrainBytes = 1 << 15;  // of output, that justify a thread
 
 /// An input tensor.
 struct Part {
@@ -26,7 +26,7 @@ struct Part {
   std::optional<LookupTable> table;  ///< requantizes its elements; none: they are copied
 };
 
-/// `count` elements, as the part's numbers become.
+/// Copies `count` elements of a part, requantized if need be.
 template <class T>
 void copy(const Part& part, const T* from, T* to, int64_t count) {
   if constexpr (sizeof(T) == 1) {
@@ -105,7 +105,7 @@ class ConcatKernel final : public sdk::Kernel {
   void run_by_pixels(sdk::Call& call, const sdk::Shape& output, T* to) const {
     const int64_t pixels = output.count(2, output.rank);
     const int64_t channels = output[1];
-    // In which steps the target goes from pixel to pixel and from channel to channel.
+    // Strides of the target.
     const int64_t position_step = is_target_formatted_ ? channels : 1;
     const int64_t channel_step = is_target_formatted_ ? 1 : pixels;
     const int64_t grain =
@@ -132,7 +132,7 @@ class ConcatKernel final : public sdk::Kernel {
     });
   }
 
-  /// All tensors stand channel by channel.
+  /// All tensors are in dense order.
   template <class T>
   void run_by_channels(sdk::Call& call, const sdk::Shape& output, T* to) const {
     const int64_t pixels = output.count(2, output.rank);
