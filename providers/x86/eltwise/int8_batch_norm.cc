@@ -13,7 +13,7 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kGrain = 1 << 13;  // elements, for a thread of its own
+constexpr int64_t kGrain = 1 << 13;  // elements that justify a thread
 
 std::optional<Scaling> scaling_of(const sdk::NodeView& node) {
   if (node.op_type() != "BatchNormalization" || !is_constant_f32(node.input(1)))
@@ -74,7 +74,7 @@ class Int8BatchNormKernel final : public sdk::Kernel {
   }
 
   std::string label_;
-  Int8Binary pair_;  // of which the second is no tensor
+  Int8Binary pair_;  // its second operand is not used
   Int8Source source_;
   int output_slot_;
   bool is_target_formatted_;

@@ -11,7 +11,7 @@ struct Int8LookupFusion : Fusion {
   Int8Lookup lookup;
 };
 
-constexpr int64_t kGrain = 1 << 14;  // elements, for a thread of its own
+constexpr int64_t kGrain = 1 << 14;  // elements that justify a thread
 
 class Int8LookupKernel final : public sdk::Kernel {
  public:
@@ -28,7 +28,7 @@ class Int8LookupKernel final : public sdk::Kernel {
     gantry_tensor& target = call.output(0, target_dtype_, shape);
     const int64_t count = shape.element_count();
     if (count == 0) return;
-    // Quantizers put such functions before nodes that have no order but the dense one.
+    // Such functions often precede nodes that know only the dense order.
     const uint8_t* from = source_.in_order(call, target_is_formatted_);
     auto* const to = static_cast<uint8_t*>(target.data);
     call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
