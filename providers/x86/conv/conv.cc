@@ -30,7 +30,7 @@ struct Plan {
   Dims output;
   Window::Placed placed;
   bool is_empty = false;
-  bool is_target_inner = false;  ///< the library writes the output as it leaves
+  bool is_target_inner = false;  ///< oneDNN writes the output without a reorder
   FusedVariants variants;
 };
 
@@ -95,7 +95,7 @@ class ConvKernel final : public sdk::Kernel {
     dnnl::primitive_attr attr = attributes(post_ops.ops);
     rescaling_.describe(attr);
     Dims dilations = shape_.window.dilations;
-    for (int64_t& dilation : dilations) --dilation;  // the library counts the gaps
+    for (int64_t& dilation : dilations) --dilation;  // oneDNN's dilation is ONNX's - 1
     const Desc bias = desc_f32({shape_.output_channels()}, Tag::a);
     const auto described = [&] {
       return dnnl::convolution_forward::primitive_desc(
@@ -284,7 +284,7 @@ class ConvKernel final : public sdk::Kernel {
   Rescaling rescaling_;
   bool is_line_ = false;
   Desc any_;                      // of the weights
-  std::optional<Likely> likely_;  // none: the layout was known
+  std::optional<Likely> likely_;  // none: the layout came from the compiled-model cache
   PackedWeights packed_;
   dnnl::memory bias_;
   OwnEpilogue own_epilogue_;

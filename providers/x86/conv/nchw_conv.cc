@@ -19,7 +19,7 @@ namespace {
 
 // With more channels oneDNN is faster even with the reorder.
 constexpr int64_t kMostChannels = 8;
-constexpr int64_t kMostProducts = 160;  // of a result
+constexpr int64_t kMostProducts = 160;  // multiply-adds of an output element
 
 /// One shape of input.
 struct Plan {
@@ -92,8 +92,8 @@ class NchwConvKernel final : public sdk::Kernel {
     return plan;
   }
 
-  /// Tasks are blocks of channels of a strip of rows, strip by strip: a thread prepares the rows of
-  /// a strip once for all the blocks of it that it makes.
+  /// A task is a block of channels of a strip of rows. Tasks are ordered strip by strip, so that a
+  /// thread prepares the rows of a strip once for all its blocks.
   void convolve(sdk::Call& call, const Plan& plan, const float* source, const float* addend,
                 float* target) const {
     constexpr int64_t kProductsPerThread = 1 << 17;
