@@ -20,7 +20,7 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are not known before
+constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are dynamic
 
 // By oneDNN.
 class LibraryMatMulKernel final : public sdk::Kernel {
@@ -72,7 +72,7 @@ class LibraryMatMulKernel final : public sdk::Kernel {
     return {{rows, operands_.columns}, operands_.fusion.addend.type(), Tag::ab};
   }
 
-  /// Has the primitive made that the first run needs, if the model says its shape.
+  /// Starts compiling the primitive for the first run in the background, if the shape is static.
   void prepare(const KernelArgs& args) {
     const int64_t rows = operands_.known_rows;
     if (rows < 1) return;

@@ -13,9 +13,9 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are not known before
+constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are dynamic
 
-/// One number of rows.
+/// The plan for a number of rows.
 struct Plan {
   Operand source;
   Operand target;
@@ -52,7 +52,7 @@ class LibraryMatMulInteger final : public sdk::Kernel {
   }
 
  private:
-  /// What this run brings beside the matrix.
+  /// Binds the scales and the zero point of this run.
   void bind(sdk::Call& call, Plan& plan) const {
     if (operands_.scale_slot >= 0)
       plan.scale.set_data_handle(const_cast<float*>(operands_.scales_of(call)));

@@ -17,9 +17,9 @@ namespace gantry::x86 {
 namespace {
 
 enum Input : uint8_t { kLeft, kNumbers, kScales, kZeros, kOrder, kBias };
-constexpr int kNumbersOfBytes = 4;  // accuracy_level from which on the left matrix may be in int8
+constexpr int kNumbersOfBytes = 4;  // least accuracy_level that allows int8 for the left matrix
 
-constexpr float kScaleTolerance = 1.0F / 8192;  // far below what 8 bits for the rows cost
+constexpr float kScaleTolerance = 1.0F / 8192;  // far below the error of int8 rows
 
 BlockShape shape_of(const sdk::NodeView& node) {
   return {node.get_int("K", 0), node.get_int("N", 0), node.get_int("block_size", 0),
@@ -32,7 +32,7 @@ bool keeps_floats(const sdk::NodeView& node) {
 
 int64_t bytes_of_zeros(const BlockShape& shape) { return (shape.blocks() * shape.bits + 7) / 8; }
 
-/// Zero points as floats; they are floats, or packed as the numbers are, or there are none.
+/// Zero points as floats; empty: none. The model has them as floats, or packed like the weights.
 std::vector<float> zeros_of(const sdk::NodeView& node, const BlockShape& shape) {
   if (!node.input(kZeros).present()) return {};
   if (node.input(kZeros).dtype() == GANTRY_FLOAT) return floats_of(node.input(kZeros));
@@ -54,7 +54,7 @@ bool is_constant_of(const sdk::ValueView& value, uint32_t dtype, int64_t count) 
   return value.constant() && value.constant()->dtype == dtype && element_count(value) == count;
 }
 
-/// The rows of a run in int8, in tiles of about equal heights.
+/// The rows of a run, quantized to int8 or in f32, in tiles of about equal heights.
 class Rows {
  public:
   Rows(sdk::Call& call, const BlockShape& shape, const BlockCode& code, int64_t count,
@@ -143,8 +143,8 @@ class MatMulNBitsKernel final : public sdk::Kernel {
     });
   }
 
-  /// Every group of columns stays in the nearest cache while it meets a stretch of tiles, whose
-  /// rows stay in the next one while they meet all groups.
+  /// Tiles are multiplied in ranges. A group of columns stays in the L1 cache while a range of
+  /// tiles is multiplied by it; the rows of a range stay in the L2 cache for all groups.
   void multiply(sdk::Call& call, const Rows& rows, float* target) const {
     constexpr int64_t kBytesOfStretch = 512 << 10;
     constexpr int64_t kProductsPerTask = 1 << 18;
