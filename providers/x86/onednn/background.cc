@@ -48,7 +48,7 @@ class BackgroundCompiler::Thread {
     try {
       thread_ = std::thread([this] { work(); });
       is_working_ = true;
-    } catch (const std::system_error&) {  // no thread to be had: runs do it themselves
+    } catch (const std::system_error&) {  // no thread available: runs compile themselves
       pieces_.clear();
     }
   }
@@ -90,13 +90,13 @@ class BackgroundCompiler::Thread {
  private:
   static constexpr std::chrono::milliseconds kMoment{1};
 
-  // A child has neither the thread nor, it may be, a lock that anybody will release.
+  // A forked child lacks the thread, and may have inherited a lock that nobody will release.
   [[nodiscard]] bool is_forked() const { return process_ != getpid(); }
 
   void work() {
     const sdk::MutexLock lock(mutex_);
     for (uint64_t seen = 0; !pieces_.empty();) {
-      if (compiling_ > 0 || seen != compiled_) {  // the next claim may be a moment away
+      if (compiling_ > 0 || seen != compiled_) {  // another claim may follow at once
         seen = compiled_;
         changed_.wait_for(mutex_, kMoment);
         continue;
