@@ -48,7 +48,7 @@ class RecurrentKernel final : public RecurrentLayer {
   }
 
  private:
-  // ---- What the input adds to the gates
+  // ---- Input projection
   // ---------------------------------------------------------
 
   [[nodiscard]] dnnl::matmul::primitive_desc describe(int64_t rows, const Desc& weights) const {
@@ -140,7 +140,8 @@ class RecurrentKernel final : public RecurrentLayer {
     set_bias(node);
   }
 
-  // Both biases are added to the gates at once, but that of a product which is reset.
+  // Both biases are part of the input projection, except the recurrent bias that a GRU's reset gate
+  // multiplies.
   void set_bias(const sdk::NodeView& node) {
     const int64_t width = form().width();
     bias_ = dnnl::memory(desc_f32({1, form().directions * width}, Tag::ab), engine());
@@ -161,9 +162,9 @@ class RecurrentKernel final : public RecurrentLayer {
   Desc any_;  // of the input's weights
   PackedWeights packed_;
   dnnl::memory bias_;
-  std::vector<float> inner_bias_;  // [directions, hidden] of a GRU
+  std::vector<float> inner_bias_;  // [directions, hidden]: RecurrentStep::bias of a GRU
   RecurrentWeights weights_;
-  RecurrentWeights rest_;  // of a second step
+  RecurrentWeights rest_;  // of kGruRest
 };
 
 }  // namespace
