@@ -24,7 +24,7 @@
 namespace gantry::x86 {
 namespace {
 
-/// One shape of input and number of threads.
+/// The plan for an input shape and a number of threads.
 struct Plan {
   Dims input;
   Dims output;

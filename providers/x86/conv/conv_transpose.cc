@@ -80,7 +80,7 @@ struct ConvTransposeShape {
   }
 };
 
-/// One shape of input and number of threads.
+/// The plan for an input shape and a number of threads.
 struct Plan {
   Dims input;
   Dims output;

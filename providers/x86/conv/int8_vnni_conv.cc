@@ -19,7 +19,7 @@ namespace {
 
 // Where it pays. With more pixels each weight is used so often that its cache miss does not count.
 constexpr int64_t kMostPixels = 256;
-constexpr int64_t kLeastWeights = 128 << 10;  // fewer stay in the second cache from run to run
+constexpr int64_t kLeastWeights = 128 << 10;  // fewer stay in the L2 cache from run to run
 
 /// One shape of input.
 struct Plan : ConvPlan {
