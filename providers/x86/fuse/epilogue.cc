@@ -224,7 +224,7 @@ class Grower {
     const std::string_view op = node.op_type();
     if (op == "Sigmoid") return Gate{{first}, {algorithm::eltwise_swish, 1, 0}};
     if (op == "HardSigmoid") {
-      constexpr float kUnits = 0x1p-24F;  // two in the last place of a sixth
+      constexpr float kUnits = 0x1p-24F;  // 2 ULP of a sixth
       const bool is_standard = std::abs(node.get_float("alpha", 0.2F) - 1.0F / 6.0F) <= kUnits &&
                                node.get_float("beta", 0.5F) == 0.5F;
       if (!is_standard) return std::nullopt;

@@ -28,7 +28,7 @@ Made made(Args&&... args) {
 }
 
 struct Implementation {
-  const char* name;  ///< shown to users; "oneDNN": the library's
+  const char* name;  ///< shown to users
   Made (*make)(const KernelArgs& args);
 };
 
