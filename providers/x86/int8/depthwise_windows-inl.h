@@ -18,8 +18,8 @@ namespace gantry::x86::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
-/// Sums of a panel's channels at some places, [kPlaces, kWidenedPanel]; the first channel is
-/// `channel`. `weights`: of the panel.
+/// Computes the sums of a panel's channels for kPlaces target pixels, [kPlaces, kWidenedPanel].
+/// `channel`: the first one; `weights`: of the panel.
 template <class Byte, int kPlaces>
 void multiply_channels(const DepthwiseWindows& windows, int64_t channel, const int8_t* weights,
                        const int32_t* initial, int32_t* sums) {
@@ -51,8 +51,8 @@ HWY_INLINE hn::Vec<D16> widen_part(D16 d16, V8 low, V8 high, int v) {
   }
 }
 
-/// Sums of a panel's channels at some places, [kPlaces, kWidenedPanel]; the first channel is
-/// `channel`. `weights`: of the panel.
+/// Computes the sums of a panel's channels for kPlaces target pixels, [kPlaces, kWidenedPanel].
+/// `channel`: the first one; `weights`: of the panel.
 template <class Byte, int kPlaces>
 HWY_INLINE void multiply_channels(const DepthwiseWindows& windows, int64_t channel,
                                   const int8_t* weights, const int32_t* initial, int32_t* sums) {
