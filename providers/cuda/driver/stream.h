@@ -22,9 +22,8 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// Enqueues a copy between host and device or within the device. Host memory that is read may
-  /// change when it returns; host memory that is written must stay valid until the copy is
-  /// complete. UNSUPPORTED: another kind of copy.
+  /// Enqueues a copy between host and device or within the device. The caller must not touch host
+  /// memory of the copy until it is complete. UNSUPPORTED: another kind of copy.
   void copy(const gantry_copy& copy);
   /// Copies from another device's memory to this one's, ordered after the work that
   /// `source_stream`, of that device, has so far. The call does not wait.
