@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The provider's options of a session, as the schema in x86.json describes them and
-// docs/configuration.md explains them. Immutable.
+// The provider's session options. x86.json has their schema, docs/configuration.md explains them.
+// Immutable.
 #pragma once
 
 #include <gantry/provider.h>
@@ -13,15 +13,16 @@
 namespace gantry::x86 {
 
 struct Options {
-  /// Convolutions that Winograd's minimal filtering can do.
+  /// Use of Winograd's minimal filtering, F(m x m, 3 x 3), for the convolutions that it fits.
   enum class Winograd : uint8_t {
-    kAuto,  ///< where it measured faster
-    kOff,
-    k2,  ///< all of them, in tiles of 2 x 2 results
-    k4   ///< all of them, in tiles of 4 x 4 results
+    kAuto,  ///< where the cost model or a measurement says that it is faster
+    kOff,   ///< never
+    k2,     ///< always, F(2 x 2, 3 x 3)
+    k4      ///< always, F(4 x 4, 3 x 3)
   } winograd = Winograd::kAuto;
 
-  /// Large products and convolutions multiply numbers that are rounded to bf16, and add in f32.
+  /// Matmuls and convolutions that gain by it (fuse/bf16.h) round their operands to bf16 and
+  /// accumulate in f32.
   bool is_bf16 = false;
 
   /// Names of implementations that make no kernel (fuse/implementation.h).
@@ -29,7 +30,7 @@ struct Options {
   [[nodiscard]] bool skips(std::string_view implementation) const;
 
   Options() = default;
-  /// Requires JSON that the manifest's schema holds for valid.
+  /// Parses JSON; empty text: the defaults. Requires JSON that is valid by the manifest's schema.
   explicit Options(gantry_str text);
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provider "x86": the second one of the device CPU, before `cpu` in preference, in the same
-// memory. It takes what its own code and oneDNN make fast (convolutions, matmuls with constant
-// matrices, pooling) with what can be done in the same pass, and keeps tensors channels-last from
-// one to the next.
+// memory. It claims what its own code and oneDNN run fast (convolutions, matmuls, pooling,
+// attention, recurrent layers, element-wise sets) with their epilogues, and keeps tensors
+// channels-last between them.
 #include <gantry/sdk/provider.h>
 
 #include <algorithm>

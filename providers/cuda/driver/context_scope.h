@@ -20,7 +20,7 @@ class ContextScope {
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;
 
-  /// The driver's result.
+  /// The driver's result of making the context current.
   [[nodiscard]] int result() const { return result_; }
 
  private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of the objects of the CUDA driver library, which are pointers that only the driver follows,
-// and of its numbers.
+// Opaque handles, device addresses and ordinals of the CUDA driver library.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies to the host whose last step, from pinned memory to the caller's memory, is not done yet.
-// The thread that learns of the device's completion does it. Any thread.
+// The thread that observes the device's completion does it. Any thread.
 #pragma once
 
 #include <gantry/provider.h>
@@ -21,8 +21,8 @@ uint64_t span_of(const gantry_copy& copy, uint64_t pitch);
 void copy_rows(std::byte* to, uint64_t to_pitch, const std::byte* from, uint64_t from_pitch,
                const gantry_copy& copy);
 
-/// Copies to the host of one stream that have reached pinned memory, or will, and not yet the
-/// caller's memory. Any thread.
+/// Unfinished copies to the host of one stream: each is enqueued to pinned memory, and has not been
+/// copied on to the caller's memory.
 class PendingCopies {
  public:
   explicit PendingCopies(Staging& staging) : staging_(staging) {}

@@ -23,8 +23,8 @@ struct StagingBlock {
 
 class Staging {
  public:
-  /// Of one block. Larger copies to the device go in parts (copy_in_parts), those to the host by
-  /// the driver directly.
+  /// Limit of one block. Larger copies to the device go in parts (copy_in_parts); larger ones to
+  /// the host are left to the driver.
   static constexpr uint64_t kMostBytes = uint64_t{4} << 20;
 
   explicit Staging(const DeviceContext& device) : device_(device) {}

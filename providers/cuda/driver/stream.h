@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams: copies, launches and their order. A copy to the host first goes to pinned memory; the
-// rest is done by the thread that learns of the copy's completion, by a wait for the stream or an
-// event, or a query. Any thread may use a stream, one at a time.
+// thread that observes its completion, by a wait for the stream or an event or by a query, copies
+// it on. Any thread may use a stream, one at a time. Methods throw DEVICE_LOST and DEVICE_ERROR.
 #pragma once
 
 #include <gantry/provider.h>
@@ -22,10 +22,13 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
+  /// Enqueues a copy between host and device or within the device. The caller must not touch host
+  /// memory of the copy until it is complete. UNSUPPORTED: another kind of copy.
   void copy(const gantry_copy& copy);
   /// Copies from another device's memory to this one's, ordered after the work that
   /// `source_stream`, of that device, has so far. The call does not wait.
   void copy_from(Stream& source_stream, void* target, const void* source, uint64_t size_bytes);
+  /// Waits for all work and finishes copies to the host.
   void synchronize();
   /// Launches a kernel of the provider with the struct at `parameters`. It may start before the
   /// preceding kernel of the provider has ended (programmatic dependent launch), because every

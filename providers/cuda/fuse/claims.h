@@ -14,7 +14,7 @@
 
 namespace gantry::cuda {
 
-/// What a session and a device make of channels-last tensors.
+/// Conditions of ChannelsLast (fusion.h) that the session and the device fulfil.
 struct LayoutOptions {
   bool has_dnn = false;         ///< cuDNN is available
   bool rounds_to_tf32 = false;  ///< f32 may be rounded to TF32
@@ -23,7 +23,7 @@ struct LayoutOptions {
 /// Estimated time of one run of a node, in nanoseconds, for the placement.
 double estimated_ns(const sdk::NodeView& node, uint32_t device);
 
-/// Answers one claim request, which it borrows.
+/// Makes the claims of one request, which it borrows. One thread.
 class Claims {
  public:
   /// `fusions`: each match of which is a Fusion.
@@ -67,9 +67,10 @@ class Claims {
   std::vector<std::string> refusals_;      // by node, of known operators
 };
 
-/// Whether a claim with that tag is a fusion: smaller ones are of kernel rows.
+/// Whether a claim with that tag is a fusion or a set; else it is one of a kernel row.
 bool is_fusion(uint64_t tag);
-/// The kernel of a fusion that was granted. `fusions`: as it was claimed with.
+/// The kernel of a fusion that was granted. Requires is_fusion(args.tag), and the same `fusions` as
+/// for the claim. INVALID_ARGUMENT: an unknown tag. INTERNAL: the match is not found again.
 std::unique_ptr<sdk::Kernel> compile_claim(const gantry_host* host, const gantry_compile& args,
                                            sdk::FusionTable fusions);
 

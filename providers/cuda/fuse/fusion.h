@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the matches of this provider's fused kernels have in common, beside what the SDK's rows
-// know: which tensors may be channels-last. The rows are in operators/, at the foot of each
-// kernel's file.
+// Base of the matches of this provider's fused kernels: the SDK's match, and which tensors may be
+// channels-last. The fusion rows are at the foot of the kernels' files in operators/.
 #pragma once
 
 #include <gantry/sdk/fusion.h>
@@ -19,13 +18,14 @@ namespace gantry::cuda {
 /// When a kernel is faster with channels-last (NHWC) tensors.
 enum class ChannelsLast : uint8_t {
   kNever,
-  kWithCudnn,      ///< if cuDNN is there
-  kWithCudnnTf32,  ///< likewise, and if f32 may be rounded to TF32
+  kWithCudnn,      ///< if cuDNN is available
+  kWithCudnnTf32,  ///< if cuDNN is available and f32 may be rounded to TF32
   kAlways,
 };
 
-/// The case of convolutions and of what is between them, which needs no transpose then: 4-D tensors
-/// that tensor cores multiply. `x`: [batch, channels, height, width].
+/// The case of a convolution with input `x`, [batch, channels, height, width], and of the operators
+/// between convolutions, which then need no transpose: kWithCudnn for 16-bit floats, kWithCudnnTf32
+/// for f32, which tensor cores multiply; kNever for other dtypes and ranks.
 ChannelsLast channels_last_of(const sdk::ValueView& x);
 
 /// A match around a root node. A match of one node is claimed only where channels-last tensors are
@@ -39,7 +39,7 @@ struct Fusion : sdk::FusionMatch {
   bool is_group = false;
 };
 
-/// Of rows that take every match.
+/// `refusal` of a row that refuses nothing.
 template <class Match>
 std::string no_refusal(const sdk::FusionScope&, const Match&) {
   return {};

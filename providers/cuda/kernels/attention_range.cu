@@ -29,7 +29,7 @@ inline KeyRange keys_seen(const AttentionParameters& p, i64 batch, int at) {
 }
 
 // A score with soft cap, addend and mask. T of the addend, M of the mask, C computed with,
-// MASK_KIND (kMaskAdded to kMaskOfLengths): given.
+// MASK_KIND (MASK_ADDED to MASK_OF_LENGTHS): given.
 inline C finished_score(const AttentionParameters& p, C score, i64 batch, int head, int at,
                         i64 key) {
   if (p.softcap > 0) score = tanh_(score / (C)p.softcap) * (C)p.softcap;

@@ -17,15 +17,15 @@ struct Int8MatmulParameters {
   unsigned tiles_m, tiles_n;
 };
 
-// Transpose of [outer, channels, positions] to signed [outer, positions, groups, channels of a
-// group], with `filled` zeros behind each group.
+// Transpose of [outer, groups * channels, positions] to signed [outer, positions, groups,
+// group_words * 4], each group being padded with zeros.
 struct Int8TransposeParameters {
   void* result;
   const void* source;
   long long outer, positions;
   long long groups, channels;  // channels of a group
-  long long words;             // per position: all groups, padding included
-  long long group_words;
+  long long words;             // 32-bit words per position: all groups, padding included
+  long long group_words;       // 32-bit words of a group, padding included
   unsigned tiles_positions, tiles_words;
 };
 #endif

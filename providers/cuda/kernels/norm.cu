@@ -3,8 +3,9 @@
 // loads of VECTOR elements. If several blocks share a row this text is two kernels: with ONLY_PARTS
 // one that computes the moments of each part, with FROM_PARTS one that merges them and writes. T of
 // the tensor, S of scale and shift, C computed with, M of the mean, Index (u32, for rows of fewer
-// than 2^31 elements, or u64); CENTERED or not: given. VECTOR elements of the sum that is
-// normalised, at pack index `pack`.
+// than 2^31 elements, or u64); CENTERED or not: given.
+
+// Reads VECTOR elements of the sum that is normalised, at pack index `pack`.
 inline void read(const NormParameters& p, i64 row, i64 pack, C* x) {
   typedef Pack<T, VECTOR> Part;
   const i64 packs = p.length / VECTOR;

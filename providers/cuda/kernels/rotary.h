@@ -6,7 +6,7 @@
 struct RotaryParameters {
   void* result;
   const void* source;         // [batch, length, heads, width] by the strides; the width is dense
-  const void* cosines;        // [places, pairs]
+  const void* cosines;        // [cache_rows, pairs]
   const void* sines;          // likewise
   const long long* position;  // [batch, length]; null: the caches are [batch, length, pairs]
   long long count;            // of elements

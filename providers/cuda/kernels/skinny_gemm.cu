@@ -2,7 +2,7 @@
 // Skinny GEMM with a right operand [k, n]: LANES threads read VECTOR columns each, 16 bytes, and
 // groups of LANES threads take VECTOR rows of the matrix in turn. With `splits` > 1,
 // skinny_gemm_split_reduction.cu adds the partial results. T of the tensors, C computed with
-// (float), ROWS, VECTOR, LANES: given. Block `block` of the matmul:
+// (float), ROWS, VECTOR, LANES: given. Both functions work on block `block` of the matmul.
 #define WARPS (MOST_THREADS / 32)
 #define COLUMNS (LANES * VECTOR)
 

@@ -21,7 +21,7 @@ struct WindowParameters {
   long long stride[3];
   long long dilation[3];
   long long begin[3];          // padding before
-  long long end[3];            // padding behind
+  long long end[3];            // padding after
   long long order;             // of a norm
   long long tiles_m, tiles_n;  // tiles of channels and positions of a convolution
   // Divisors of `out` and `result_channels`, for kernels with one thread per result.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of ONNX: any number of queries, grouped heads, a past, masks, windows, soft caps.
+// Attention (ai.onnx): any number of queries, grouped heads, a past, masks, windows, soft caps.
 #include <algorithm>
 
 #include "operators/attention_call.h"

@@ -31,8 +31,8 @@ struct AttentionCall {
   void read_past(const HeadsBuffer& past_keys, const HeadsBuffer& past_values);
 };
 
-/// Whether the tensor-core kernel takes the call: many queries of 16-bit floats, aligned heads; a
-/// separate past must have dense heads of the same width.
+/// Whether the tensor-core kernel takes the call: many queries of 16-bit floats, aligned heads.
+/// Requires a separate past, if there is one, to have dense heads of the same width.
 bool takes_tiles(uint32_t dtype, const AttentionParameters& parameters);
 
 /// Adds the steps. Few queries: a flash-decoding kernel without materialised scores, which can read

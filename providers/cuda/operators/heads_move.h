@@ -23,17 +23,17 @@ class HeadsMove {
   struct Change {
     std::optional<Buffer> bias;  ///< [heads, width], added
     bool is_rotated = false;     ///< by the angles given to rotate()
-    bool is_cached = false;      ///< the target is a cache; see place()
+    bool is_cached = false;      ///< the target is a cache; see position()
   };
   /// Adds a move. At most three, each with the batch's number of tokens in `from`.
   void add(const HeadsBuffer& from, const HeadsBuffer& to, const Change& change);
 
-  /// Positions of tokens in the caches; members that are null get the addresses. `capacity`: rows
-  /// of the caches.
+  /// Sets the positions of the tokens in the caches. `positions`: its pointers are replaced by the
+  /// addresses of `last_keys` and, unless null, `total`. `capacity`: rows of the caches.
   void position(const CachePositions& positions, const Buffer& last_keys, const Buffer* total,
                 int64_t capacity);
-  /// Sets the rotary embedding. `cosines`, `sines`: [rows, pairs] of `dtype`. `places`: [batch,
-  /// length] of int64; null: the positions of the tokens.
+  /// Sets the rotary embedding. `cosines`, `sines`: [rows, pairs] of `dtype`. `positions`: rows of
+  /// these, [batch, length] of int64; null: the positions of the tokens.
   void rotate(const Buffer& cosines, const Buffer& sines, uint32_t dtype, int64_t rows,
               int64_t pairs, bool is_interleaved, const Buffer* positions);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How operators become kernels of the host: an Operation plans for given shapes, and PlannedKernel
-// caches its plans by shape and runs them on the stream of a call.
+// The provider's kernels: an Operation makes a plan for given shapes, and PlannedKernel caches the
+// plans by shape and runs them on the stream of a call.
 #pragma once
 
 #include <gantry/sdk/graph.h>

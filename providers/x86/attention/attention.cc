@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul, scale, mask, Softmax, MatMul of f32 with the Transposes around them, in one pass: heads
-// and stretches of queries are parted among the threads, each of which has the scores of a few
-// queries in its nearest cache. A few queries (decoding) read the keys as they stand.
+// f32 attention (attention/pattern.h) in one pass. Threads divide heads and ranges of queries; each
+// holds the scores of a few queries in its L1 cache. A few queries (decoding) read the keys without
+// packing them.
 #include "attention/attention.h"
 
 #include <gantry/sdk/error.h>
@@ -120,13 +120,13 @@ class AttentionKernel final : public sdk::Kernel {
     return {call.data<float>(slot), shape, view};
   }
 
-  /// What a query may see at most.
+  /// Number of keys that a query can see: by the operator Attention, no more than the mask has.
   [[nodiscard]] int64_t visible_keys(const Strided& key, const Mask& mask) const {
     const int64_t keys = key.extents[3];
     return attention_.is_standard && mask.data ? std::min(keys, mask.extents[3]) : keys;
   }
 
-  /// Extents of the result. Throws if the tensors do not fit each other.
+  /// Extents of the result. INVALID_ARGUMENT if the tensors do not fit each other.
   [[nodiscard]] std::array<int64_t, kRank> check(const Strided& query, const Strided& key,
                                                  const Strided& value, const Mask& mask,
                                                  int64_t keys) const {
@@ -163,14 +163,14 @@ class AttentionKernel final : public sdk::Kernel {
     return result;
   }
 
-  /// Of a run, fitting each other.
+  /// Checked operands of a run.
   struct Operands {
     const Strided& query;
     const Strided& key;
     const Strided& value;
     const Mask& mask;
     const Strided& to;
-    int64_t keys = 0;  ///< that queries see, of those there are
+    int64_t keys = 0;  ///< by visible_keys()
   };
 
   void attend_all(sdk::Call& call, const Operands& all) const {
@@ -179,11 +179,11 @@ class AttentionKernel final : public sdk::Kernel {
     const int64_t depth = all.key.extents[2];
     const int64_t heads = all.to.extents[0] * all.to.extents[1];
     const int threads = call.thread_count();
-    // Stretches of a head where there are fewer heads than threads.
+    // If there are fewer heads than threads, the queries of a head are divided.
     const int64_t stretches =
         std::clamp<int64_t>((threads + heads - 1) / heads, 1, std::max<int64_t>(1, queries / 16));
     const bool packs = queries > kFewQueries || all.key.strides[2] != 1;
-    // Values that lie apart are read again for each tile of queries, a page for each.
+    // Rows of values that are far apart are packed: each tile of queries reads all of them.
     const int64_t value_depth = all.value.extents[3];
     const bool packs_values =
         packs && queries > 2 * kMostQueries && all.value.strides[2] != value_depth;
@@ -218,12 +218,12 @@ class AttentionKernel final : public sdk::Kernel {
   };
   struct Memory {
     float* keys;
-    float* values;  ///< null: values are read as they lie
+    float* values;  ///< packed values; null: values are not packed
     float* scratch;
   };
 
-  /// Some stretches of all heads' queries. Keys and values are packed once for those heads that
-  /// share them and stand next to each other.
+  /// Computes some ranges of queries. Keys and values are packed once for consecutive heads that
+  /// share them.
   void attend_packed(const Operands& all, int64_t stretches, Stretches some,
                      const Memory& memory) const {
     const int64_t queries = all.query.extents[2];
@@ -255,8 +255,8 @@ class AttentionKernel final : public sdk::Kernel {
     }
   }
 
-  /// Heads [begin, end) of all, which are few queries: heads that share keys and values read them
-  /// at once.
+  /// Computes heads [begin, end) with few queries, without packing. Heads that share keys and
+  /// values read them once.
   void attend_plain(const Operands& all, int64_t begin, int64_t end, float* scratch) const {
     const int64_t heads = all.to.extents[1];
     const int64_t of_key = all.key.readers(heads);
@@ -274,7 +274,8 @@ class AttentionKernel final : public sdk::Kernel {
     }
   }
 
-  /// `count` heads from `first` on, a query of all of them after the other.
+  /// Computes `count` heads from `first` on that share keys and values, one query of all heads at a
+  /// time.
   static void attend_together(const Operands& all, const Head& first, int64_t count,
                               float* scratch) {
     Head rows = first;

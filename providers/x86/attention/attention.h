@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of f32 in one kernel, see attention/pattern.h.
+// f32 attention in one kernel; attention/pattern.h says what it matches.
 #pragma once
 
 #include "attention/pattern.h"
@@ -11,7 +11,7 @@ struct AttentionFusion : Fusion {
   Attention attention;
 };
 
-/// The root is the Softmax, or a node Attention.
+/// The attention whose root, a Softmax or an Attention node, is `root`; null: there is none.
 std::unique_ptr<Fusion> match_attention(const MatchScope& scope, uint32_t root);
 std::span<const Implementation> attention_implementations(const Fusion& fusion);
 

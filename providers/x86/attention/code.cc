@@ -22,13 +22,13 @@ namespace gantry::x86::HWY_NAMESPACE {
 
 static_assert(kKeyBlock % kLanes == 0);
 
-/// Queries of a tile. Their sums, a few vectors and a factor fill the registers; the more there
-/// are, the less often keys and values come from the second cache.
+/// Most queries of a tile: their sums, a few vectors and a factor fill the registers. The more
+/// there are, the less often keys and values are read from the L2 cache.
 constexpr int kMostRows = kHasManyRegisters ? 14 : 6;
-constexpr int kMostPlainRows = kHasManyRegisters ? 6 : 4;  // with four keys
+constexpr int kMostPlainRows = kHasManyRegisters ? 6 : 4;  // of a tile with four unpacked keys
 static_assert(kMostRows <= kMostQueries);
 
-/// Vectors of keys, or of a value, of a tile of so many queries.
+/// Vectors of keys, or of a value, of a tile of `rows` queries.
 constexpr int vectors_of(int rows) { return kHasManyRegisters && rows <= 6 ? 4 : 2; }
 
 /// scores[r][k] = query r * key k, of kWide vectors of packed keys. `queries`: [depth, kHigh].
@@ -60,7 +60,7 @@ HWY_INLINE void score_tile(const Head& h, const float* queries, int64_t vector, 
 
 template <int kHigh>
 void score_packed(const Head& h, const float* query, float* scores, int64_t stride) {
-  float* queries = scores + kHigh * stride;  // so that a step reads them side by side
+  float* queries = scores + kHigh * stride;  // interleaved: [depth, kHigh]
   lay_rows(query, h.query_stride, kHigh, h.depth, queries, kHigh);
   constexpr int kVectors = vectors_of(kHigh);
   const int64_t vectors = stride / kLanes;
@@ -72,14 +72,14 @@ void score_packed(const Head& h, const float* query, float* scores, int64_t stri
 
 #if HWY_TARGET == HWY_SCALAR
 
-/// Writes four sums.
+/// Stores four sums.
 HWY_INLINE void store_sums(F32 d, const V32* x, float* to) {
   for (int i = 0; i < 4; ++i) hn::StoreU(x[i], d, to + i);
 }
 
 #else
 
-/// The blocks of four lanes of a vector added up.
+/// The sum of a vector's blocks of four lanes.
 template <int64_t kCount, class D, class V>
 HWY_INLINE auto sum_of_blocks(D d, V x) {
   if constexpr (kCount <= 4) {
@@ -90,7 +90,7 @@ HWY_INLINE auto sum_of_blocks(D d, V x) {
   }
 }
 
-/// Writes the sums of the lanes of four vectors.
+/// Stores the horizontal sums of four vectors.
 HWY_INLINE void store_sums(F32 d, const V32* x, float* to) {
   const hn::RepartitionToWide<F32> pairs;
   const auto halves = [&](V32 a, V32 b) {
@@ -105,8 +105,9 @@ HWY_INLINE void store_sums(F32 d, const V32* x, float* to) {
 
 #endif
 
-/// The same of a few queries and keys that stand as they came: each is read once for all of them,
-/// so packing would cost more than it saves. Writes scores of up to three keys too many.
+/// The scores of a few queries with keys that are not packed: each key is read once for all
+/// queries, so packing would cost more than it saves. Writes scores of up to three keys beyond the
+/// last.
 template <int kHigh>
 void score_plain(const Head& h, const float* query, float* scores, int64_t stride) {
   const F32 d;
@@ -141,7 +142,7 @@ void score_plain(const Head& h, const float* query, float* scores, int64_t strid
   }
 }
 
-/// The largest of scores, NaN if one of them is none.
+/// The maximum of scores; NaN if one of them is NaN.
 class Largest {
  public:
   HWY_INLINE Largest()
@@ -167,7 +168,7 @@ class Largest {
   hn::Mask<F32> is_none_;
 };
 
-/// Scales the scores of a query and adds what the mask has. Returns the largest.
+/// Scales the scores of a query and adds the mask. Returns the largest.
 float mask_scores(const Head& h, int64_t query, float* scores) {
   const F32 d;
   const V32 scale = hn::Set(d, h.scale);
@@ -190,7 +191,7 @@ float mask_scores(const Head& h, int64_t query, float* scores) {
 float scale_scores(const Head& h, float* scores) {
   const F32 d;
   const V32 scale = hn::Set(d, h.scale);
-  constexpr int kTogether = 4;  // so that none waits for the one before it
+  constexpr int kTogether = 4;  // independent dependency chains
   Largest largest[kTogether];
   int64_t key = 0;
   for (; key + kTogether * kLanes <= h.keys; key += kTogether * kLanes) {
@@ -212,8 +213,9 @@ float scale_scores(const Head& h, float* scores) {
   return largest[0].of_lanes();
 }
 
-/// Scores of one query to weights, which add up to what is returned; NaN if one of them is none.
-/// Weights of 0 that add up to 1 stand for a query from which all keys are hidden.
+/// Replaces the scores of a query by their exponentials and returns the sum; NaN if the largest
+/// score is NaN or infinite. With Head::hides, if all keys are hidden, the weights are 0 and the
+/// sum is 1, so that the result is 0.
 float weigh(const Head& h, int64_t query, float* scores) {
   const F32 d;
   const float largest = h.mask ? mask_scores(h, query, scores) : scale_scores(h, scores);
@@ -226,10 +228,10 @@ float weigh(const Head& h, int64_t query, float* scores) {
   const V32 factor = hn::Set(d, kLog2OfE);
   const V32 top = hn::Set(d, largest);
   const auto weight_of = [&](int64_t key) HWY_ATTR {
-    // The factor comes last: the largest score of a masked row may be the least float, and times
-    // the factor an infinity.
+    // Multiplied after the subtraction: the largest score of a masked row may be the lowest float,
+    // and its product would be infinite.
     const V32 x = hn::Mul(hn::Sub(hn::LoadU(d, scores + key), top), factor);
-    // What makes no normal number counts as nothing.
+    // Results that would be denormal are 0.
     return hn::IfThenElseZero(hn::Ge(x, hn::Set(d, kLeastPower)), power_of_two(x));
   };
   V32 sum = hn::Zero(d);
@@ -248,7 +250,8 @@ float weigh(const Head& h, int64_t query, float* scores) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-/// Weighted sums of kWide vectors of the values from `column` on, the last of which may be partial.
+/// Weighted sums of the values for kWide vectors of columns from `column` on; the last may be
+/// partial.
 template <int kHigh, int kWide, bool kIsPartial>
 HWY_INLINE void mix_tile(const Head& h, int64_t query, int64_t column, const float* weights,
                          int64_t stride, const float* sums_of_weights) {
@@ -282,7 +285,7 @@ HWY_INLINE void mix_tile(const Head& h, int64_t query, int64_t column, const flo
   }
 }
 
-/// The results of kHigh queries.
+/// Computes the results of kHigh queries.
 template <bool kIsPacked, int kHigh>
 void attend_rows(const Head& h, int64_t query, float* scores) {
   const int64_t stride = padded_keys(h.keys);
@@ -310,7 +313,7 @@ constexpr std::array<AttendRows, sizeof...(kHigh)> table_of(std::integer_sequenc
   return {attend_rows<kIsPacked, kHigh + 1>...};
 }
 
-/// By tiles of the same height, or of one less.
+/// Computes queries [begin, end) in tiles of equal height, or one less.
 template <bool kIsPacked>
 void attend_tiles(const Head& h, int64_t begin, int64_t end, float* scratch) {
   constexpr int kMost = kIsPacked ? kMostRows : kMostPlainRows;

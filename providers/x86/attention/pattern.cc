@@ -21,7 +21,7 @@ class Finder {
 
   std::optional<Attention> around(uint32_t softmax) {
     const sdk::NodeView node = index_.node(softmax);
-    // Before version 13 the axis counts from where the tensor is made a matrix.
+    // Before version 13 Softmax flattens all axes from `axis` on.
     const int64_t axis = node.get_int("axis", node.since_version() < 13 ? 1 : -1);
     found_.rank = index_.value(index_.raw(softmax).inputs[0]).rank();
     if (axis != -1 && axis != found_.rank - 1) return std::nullopt;
@@ -35,7 +35,7 @@ class Finder {
 
  private:
   void take(uint32_t node) { found_.nodes.push_back(node); }
-  /// Of a node that may be taken for another tensor too.
+  /// Takes a node that may have been taken for another tensor already.
   void take_once(uint32_t node) {
     if (std::find(found_.nodes.begin(), found_.nodes.end(), node) == found_.nodes.end()) take(node);
   }
@@ -45,8 +45,8 @@ class Finder {
            index_.node(node).op_type() == op;
   }
 
-  /// True if a mask leaves the number of queries and keys as it is: it has one there, or as many.
-  /// Requires known ranks, that of the scores no smaller.
+  /// True if a mask broadcasts to the scores without changing the number of queries and keys.
+  /// Requires known ranks, and that of the scores not to be smaller.
   [[nodiscard]] bool fits(uint32_t mask, uint32_t scores) const {
     const sdk::ValueView narrow = index_.value(mask);
     const sdk::ValueView wide = index_.value(scores);
@@ -64,7 +64,7 @@ class Finder {
     return view.rank() == found_.rank && view.dtype() == GANTRY_FLOAT && !view.is_constant();
   }
 
-  /// The node that makes `value` for one reader alone.
+  /// The producer of `value` if that has one reader; else GANTRY_NONE.
   [[nodiscard]] uint32_t own_producer(uint32_t value) const {
     return index_.only_reader(value) == GANTRY_NONE ? GANTRY_NONE : index_.producer(value);
   }
@@ -104,7 +104,7 @@ class Finder {
     return true;
   }
 
-  // From the Softmax down to the second product and what is behind it.
+  // From the Softmax down to the second matmul and the Transposes after it.
   bool find_result(uint32_t value) {
     const uint32_t node = index_.only_reader(value);
     if (!is(node, "MatMul") || index_.raw(node).inputs[0] != value) return false;
@@ -132,7 +132,8 @@ class Finder {
     return perm;
   }
 
-  /// Takes a multiplication or division by a number of what is returned; GANTRY_NONE: it is none.
+  /// Takes a Mul or Div by a constant scalar and returns its other operand; GANTRY_NONE: it is
+  /// none.
   uint32_t scale_by(uint32_t node) {
     const gantry_node& raw = index_.raw(node);
     const bool divides = index_.node(node).op_type() == "Div";
@@ -146,8 +147,8 @@ class Finder {
     return raw.inputs[1 - number];
   }
 
-  /// Takes the Transposes before a view, and what scales it. `keeps_last`: those that leave the
-  /// last axis where it is. `scales`: of queries and keys, which scales their products.
+  /// Takes the Transposes before a view and, if `scales`, scalar Mul and Div (of queries and keys,
+  /// whose products they scale). `keeps_last`: only Transposes that keep the last axis.
   void look_through(View& view, bool keeps_last, bool scales) {
     for (;;) {
       const uint32_t node = own_producer(view.value);
@@ -166,7 +167,7 @@ class Finder {
     }
   }
 
-  /// Takes what repeats the heads of a view, and the Transposes before that.
+  /// Takes the nodes that repeat the heads of a view, and the Transposes before them.
   void look_through_repeated_heads(View& view, bool keeps_last) {
     if (found_.rank != kRank || view.order[0] != 0 || view.order[1] != 1) return;
     const std::optional<Repeats> repeats = repeats_of(
@@ -178,8 +179,8 @@ class Finder {
     look_through(view, keeps_last, false);
   }
 
-  /// Reads queries, keys and values where they lie together, if the nodes that take them apart do
-  /// so for nobody else; then a Transpose before these too.
+  /// Takes the nodes that slice queries, keys and values out of one tensor, if they have no other
+  /// readers, and a Transpose before them.
   void look_through_slices() {
     if (found_.rank != kRank) return;
     struct Candidate {
@@ -213,7 +214,7 @@ class Finder {
     for (const Candidate& candidate : candidates) look_through_shared(*candidate.view);
   }
 
-  /// Takes a Transpose of five axes that only nodes which are taken read.
+  /// Takes a 5-D Transpose that only nodes which are taken read.
   void look_through_shared(View& view) {
     const uint32_t node = index_.producer(view.value);
     if (!is(node, "Transpose") || !is_read_by_only(index_, node, found_.nodes)) return;
@@ -234,7 +235,7 @@ class Finder {
 /// The inputs of an Attention node (ai.onnx).
 enum Input { kQuery, kKey, kValue, kMask, kInputs };
 
-/// True if queries, keys and values are of four axes, and heads of keys serve heads of queries.
+/// True if queries, keys and values are 4-D f32, and query heads are a multiple of key heads.
 bool has_known_heads(const sdk::NodeView& node) {
   for (const int i : {kQuery, kKey, kValue}) {
     const sdk::ValueView tensor = node.input(i);
@@ -246,14 +247,14 @@ bool has_known_heads(const sdk::NodeView& node) {
   return node.input(kValue).extent(1) == heads && node.input(kQuery).extent(1) % heads == 0;
 }
 
-/// True of a mask that is added, for one query or all of them.
+/// True if there is no mask, or one of f32 of rank 1 to 4, which is added.
 bool is_added_mask(const sdk::NodeView& node) {
   const sdk::ValueView mask = node.input(kMask);
   return !mask.present() ||
          (mask.dtype() == GANTRY_FLOAT && mask.rank() >= 1 && mask.rank() <= kRank);
 }
 
-/// Of an Attention node.
+/// The attention of an Attention node.
 std::optional<Attention> standard_attention(const sdk::GraphIndex& index, uint32_t node) {
   constexpr int64_t kFewQueries = 8;
   const sdk::NodeView view = index.node(node);

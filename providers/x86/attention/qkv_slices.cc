@@ -9,13 +9,13 @@
 namespace gantry::x86 {
 namespace {
 
-/// The axis that an attribute or a number means, counted from 0; -1: none.
+/// An axis counted from 0; -1: out of range.
 int axis_from(int64_t axis, int rank) {
   if (axis < 0) axis += rank;
   return axis >= 0 && axis < rank ? static_cast<int>(axis) : -1;
 }
 
-/// The only axis that a Squeeze takes away; nothing: it is not known, or there are others.
+/// The only axis of a Squeeze; nothing: it is not constant, or there are others.
 std::optional<int64_t> squeezed_axis(const sdk::NodeView& squeeze) {
   if (squeeze.input_count() > 1 && squeeze.input(1).present()) return integer_of(squeeze.input(1));
   const std::vector<int64_t> axes = squeeze.get_ints("axes", {});

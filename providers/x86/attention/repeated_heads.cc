@@ -13,14 +13,14 @@ std::string_view symbol_of(const sdk::GraphIndex& index, uint32_t value, int axi
   return info.symbols ? sdk::to_view(info.symbols[axis]) : std::string_view();
 }
 
-/// The number, 0 if it is not known.
+/// An extent; 0 if it is unknown.
 int64_t known(const sdk::GraphIndex& index, uint32_t value, int axis) {
   const int64_t extent = index.value(value).extent(axis);
   return extent > 0 ? extent : 0;
 }
 
-/// True if `wide`, [batch, heads, count, length, width], is `narrow` with an axis put in, and
-/// nothing is repeated along the others.
+/// True if `wide`, [batch, heads, count, length, width], has the extents of `narrow`, [batch,
+/// heads, length, width], on the other axes.
 bool has_axis_more(const sdk::GraphIndex& index, uint32_t narrow, uint32_t wide) {
   if (index.value(narrow).rank() != kRank || index.value(wide).rank() != kRank + 1) return false;
   for (int axis = 0; axis < kRank; ++axis) {
@@ -58,7 +58,7 @@ std::optional<Repeats> repeats_of(const sdk::GraphIndex& index, uint32_t value,
   const uint32_t source = index.raw(put_in).inputs[0];
   if (!has_axis_more(index, source, one) || known(index, one, 2) != 1) return std::nullopt;
   if (!has_axis_more(index, source, wide)) return std::nullopt;
-  // The elements keep their order: equal extents on all axes but one make that one equal too.
+  // The number of elements is the same: equal extents on all axes but one make that one equal too.
   const int64_t count = known(index, wide, 2);
   const int64_t heads = known(index, source, 1);
   const bool fits =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concat (ai.onnx 4, 11, 13) along axis 1 of tensors of f32 or int8 whose channels stand
-// innermost: each pixel's channels one after the other. Between DequantizeLinear and QuantizeLinear
-// in any order, and each tensor's numbers become those of the target's scale.
+// Concat (ai.onnx 4, 11, 13) along axis 1 of channels-last tensors of f32 or int8: each pixel's
+// channels one after the other. Between DequantizeLinear and QuantizeLinear the tensors may also be
+// in dense order, and int8 elements are requantized to the target's scale and zero point.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -17,16 +17,16 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kGrainBytes = 1 << 15;  // of output, for a thread of its own
+constexpr int64_t kGrainBytes = 1 << 15;  // of output, that justify a thread
 
-/// A tensor that is put beside others.
+/// An input tensor.
 struct Part {
   int slot = 0;
   bool is_formatted = false;
-  std::optional<LookupTable> table;  ///< of what its numbers become; none: they stay as they are
+  std::optional<LookupTable> table;  ///< requantizes its elements; none: they are copied
 };
 
-/// `count` elements, as the part's numbers become.
+/// Copies `count` elements of a part, requantized if need be.
 template <class T>
 void copy(const Part& part, const T* from, T* to, int64_t count) {
   if constexpr (sizeof(T) == 1) {
@@ -105,7 +105,7 @@ class ConcatKernel final : public sdk::Kernel {
   void run_by_pixels(sdk::Call& call, const sdk::Shape& output, T* to) const {
     const int64_t pixels = output.count(2, output.rank);
     const int64_t channels = output[1];
-    // In which steps the target goes from pixel to pixel and from channel to channel.
+    // Strides of the target.
     const int64_t position_step = is_target_formatted_ ? channels : 1;
     const int64_t channel_step = is_target_formatted_ ? 1 : pixels;
     const int64_t grain =
@@ -132,7 +132,7 @@ class ConcatKernel final : public sdk::Kernel {
     });
   }
 
-  /// All tensors stand channel by channel.
+  /// All tensors are in dense order.
   template <class T>
   void run_by_channels(sdk::Call& call, const sdk::Shape& output, T* to) const {
     const int64_t pixels = output.count(2, output.rank);

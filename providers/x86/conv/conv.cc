@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv (ai.onnx 1, 11, 22) in f32 or int8 and QLinearConv (10), channels innermost, with what
-// follows it: normalisation and scaling by channel folded into the weights, another tensor added
-// and activations applied before the result is stored.
+// Conv (ai.onnx 1, 11, 22) in f32 or int8 and QLinearConv (10) by oneDNN, channels-last, and the
+// list of Conv implementations. Of the epilogue, normalisation and scaling by channel are folded
+// into f32 weights; additions and activations are post-ops.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -24,13 +24,13 @@
 namespace gantry::x86 {
 namespace {
 
-/// One shape of input and number of threads.
+/// The plan for an input shape and a number of threads.
 struct Plan {
   Dims input;
   Dims output;
   Window::Placed placed;
   bool is_empty = false;
-  bool is_target_inner = false;  ///< the library writes the output as it leaves
+  bool is_target_inner = false;  ///< oneDNN writes the output without a reorder
   FusedVariants variants;
 };
 
@@ -80,22 +80,22 @@ class ConvKernel final : public sdk::Kernel {
     int addend_argument = 0;
   };
 
-  /// The library's description of the shape that the model lets expect, which takes it as long as
-  /// the code for it.
+  /// oneDNN's primitive descriptor for the expected input shape. Making one takes as long as making
+  /// the primitive.
   struct Likely {
     Dims input;
     int threads = 0;
     Described described;
   };
 
-  /// `source` and `target`: layouts as the primitive is to see them.
+  /// `source`, `weights`, `target`: the layouts of the primitive's operands.
   [[nodiscard]] Described describe(const Desc& source, const Desc& weights, const Desc& target,
                                    const Window::Placed& placed, Variant variant) const {
     const PostOps post_ops(fusion_, addend_desc(target.get_dims()), variant);
     dnnl::primitive_attr attr = attributes(post_ops.ops);
     rescaling_.describe(attr);
     Dims dilations = shape_.window.dilations;
-    for (int64_t& dilation : dilations) --dilation;  // the library counts the gaps
+    for (int64_t& dilation : dilations) --dilation;  // oneDNN's dilation is ONNX's - 1
     const Desc bias = desc_f32({shape_.output_channels()}, Tag::a);
     const auto described = [&] {
       return dnnl::convolution_forward::primitive_desc(
@@ -107,8 +107,8 @@ class ConvKernel final : public sdk::Kernel {
     return {best_implementation(shape_.label, described, is_usable), post_ops.addend_argument};
   }
 
-  /// True of the library's code for AMX over three axes if there is padding before or behind the
-  /// planes and a zero point: it corrects those sums by what stands beyond its table.
+  /// True of oneDNN's AMX code for 3-D convolutions with a zero point and padding on the depth
+  /// axis: its zero-point compensation there reads beyond the table.
   [[nodiscard]] bool is_wrong(const dnnl::convolution_forward::primitive_desc& primitive,
                               const Window::Placed& placed) const {
     const bool is_padded = placed.pads_begin[0] > 0 || placed.pads_end[0] > 0;
@@ -120,23 +120,22 @@ class ConvKernel final : public sdk::Kernel {
     return {seen, fusion_.addend.type(), channels_last(seen.size())};
   }
 
-  /// A list with an entry for each axis, without that of the last one if the library does not see
-  /// it.
+  /// A list with an entry for each axis, without the last one if is_line_.
   [[nodiscard]] Dims cut(Dims list) const {
     if (is_line_) list.pop_back();
     return list;
   }
 
-  /// Two spatial axes, of which the last has one place in input, window and output. The library
-  /// works along the last axis, so such a tensor is shown to it without that.
+  /// True of a 2-D convolution whose width is 1 in input, window and output. oneDNN vectorises
+  /// along the last axis, so it gets the 1-D convolution instead.
   [[nodiscard]] bool is_line(const sdk::ValueView& source) const {
     const Window& window = shape_.window;
     return shape_.spatial_rank() == 2 && source.extent(3) == 1 && window.kernel[1] == 1 &&
            window.strides[1] == 1 && window.pads_begin[1] == 0 && window.pads_end[1] == 0;
   }
 
-  /// The layouts in which the library is fast. A few channels in dense order (an image) need not be
-  /// reordered where it reads them so.
+  /// The layouts in which oneDNN is fast: channels-last, but NCHW for a source of fewer than 8
+  /// channels if it has fast code that reads that without a reorder.
   [[nodiscard]] Described choose(const Dims& input, const Dims& output, const Desc& weights,
                                  const Window::Placed& placed, Variant variant) const {
     const Tag last = channels_last(input.size());
@@ -166,9 +165,9 @@ class ConvKernel final : public sdk::Kernel {
     return plan;
   }
 
-  /// What the weights were packed for, or a description of its own. Told their layout the library
-  /// may know a faster way than the slow one for which it chose that, and always takes it: equal
-  /// results, whether this start chose the layout or an earlier one.
+  /// The descriptor that the weights were packed for, or a new one. A new one is made if the first
+  /// is slow: given the weights' layout, oneDNN may find a faster implementation. So results do not
+  /// depend on whether the layout came from the compiled-model cache.
   [[nodiscard]] Described described_for(const Plan& plan, int threads, Variant variant) const {
     if (likely_ && variant == Variant::kPlain && likely_->threads == threads &&
         likely_->input == plan.input && is_fast(likely_->described.primitive) &&
@@ -185,7 +184,7 @@ class ConvKernel final : public sdk::Kernel {
     return key;
   }
 
-  /// Has the primitive made that the first run needs, if the model says its shape.
+  /// Starts compiling the primitive for the first run in the background, if the shape is static.
   void prepare(const KernelArgs& args) {
     const sdk::ValueView source = args.index.value(fusion_.sources[0].value);
     const Dims input = shape_.likely_input(source);
@@ -233,8 +232,7 @@ class ConvKernel final : public sdk::Kernel {
     return fused;
   }
 
-  /// Brings the weights, scaled by channel, into the layout that the library wants of them, and the
-  /// bias into one vector.
+  /// Packs the weights, scaled by channel, into oneDNN's layout, and folds the bias.
   void pack(const KernelArgs& args) {
     const GraphIndex& index = args.index;
     const sdk::ValueView source = index.value(fusion_.sources[0].value);
@@ -256,7 +254,7 @@ class ConvKernel final : public sdk::Kernel {
       with_threads(threads, [&] {
         likely_ = {input, threads, choose(cut(input), cut(output), any_, placed, Variant::kPlain)};
       });
-      // The host then asks for less in one pass, or another provider.
+      // The host then tries a smaller fusion, or another provider.
       if (code_kind(likely_->described.primitive) == CodeKind::kReference) {
         report_passed_over(shape_.label, likely_->described.primitive,
                            "a smaller fusion or by another provider");
@@ -286,7 +284,7 @@ class ConvKernel final : public sdk::Kernel {
   Rescaling rescaling_;
   bool is_line_ = false;
   Desc any_;                      // of the weights
-  std::optional<Likely> likely_;  // none: the layout was known
+  std::optional<Likely> likely_;  // none: the layout came from the compiled-model cache
   PackedWeights packed_;
   dnnl::memory bias_;
   OwnEpilogue own_epilogue_;
@@ -298,7 +296,7 @@ class ConvKernel final : public sdk::Kernel {
 std::string conv_refusal(const GraphIndex& index, const Fusion& fusion) {
   const ConvShape shape(index, fusion);
   if (!shape.fault.empty() || !fusion.is_quantized()) return shape.fault;
-  // What it keeps beside eight such groups of eight weights is wrong.
+  // oneDNN's compensation for blocks of eight such groups is wrong.
   const bool is_depthwise = shape.groups > 1 && shape.weights[0] == shape.groups;
   if (is_depthwise && shape.weights[1] == 1 && shape.spatial_rank() == 3 &&
       is_library_exact(shape.products()))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv (ai.onnx 1, 11, 22) in f32 with 1x1 windows: a product of the pixels, channels innermost,
-// with a constant matrix. The code is the same for any number of pixels, where the library makes
-// new code for each, and as fast.
+// Conv (ai.onnx 1, 11, 22) in f32 with a 1x1 window: a matmul of the pixels, channels-last, with a
+// constant matrix. As fast as oneDNN, which compiles code for each new number of pixels; this needs
+// none.
 #include <utility>
 #include <vector>
 

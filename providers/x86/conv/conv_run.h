@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands around a convolution by this provider's own code: its tensors, which arrive and leave
-// as the host has them and are brought channels-last in between.
+// Runs a convolution of this provider's own code on channels-last tensors: reorders the inputs and
+// the result where the host has them in dense (NCHW) order.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -13,28 +13,28 @@
 
 namespace gantry::x86 {
 
-/// One shape of input and number of threads.
+/// What a run needs for one input shape and thread count; cached per context.
 struct ConvPlan {
-  Dims input;
-  Dims output;
+  Dims input;   ///< [N, I, spatial...]
+  Dims output;  ///< [N, O, spatial...]
   Window::Placed placed;
   bool is_empty = false;  ///< the output has no elements
-  // The tensors of the run at hand, channels-last.
+  // The tensors of the current run, channels-last.
   const void* source = nullptr;
   const void* addend = nullptr;  ///< null: nothing is added
   void* target = nullptr;
 
   ConvPlan(const ConvShape& shape, const sdk::Shape& given);
 
-  // Of f32.
+  // The same as f32.
   [[nodiscard]] const float* source_floats() const { return static_cast<const float*>(source); }
   [[nodiscard]] const float* addend_floats() const { return static_cast<const float*>(addend); }
   [[nodiscard]] float* target_floats() const { return static_cast<float*>(target); }
 };
 
-/// Runs compute(plan) on tensors that stand channels-last. `make(input shape)` makes the plan of a
-/// shape, a ConvPlan or what is derived from it.
-/// Errors: INVALID_ARGUMENT for tensors of other shapes than the convolution's.
+/// Calls compute(plan) with channels-last tensors, unless the output is empty. `make(input shape)`
+/// makes the plan of a new shape, of a type derived from ConvPlan.
+/// Errors: INVALID_ARGUMENT if a tensor does not fit the convolution.
 template <class Plan, class Make, class Compute>
 void run_convolution(sdk::Call& call, const ConvShape& shape, const ConvSlots& slots, Make&& make,
                      Compute&& compute) {

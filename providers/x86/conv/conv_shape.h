@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a convolution is, as far as its node and its constants tell: the same for each way to
-// compute it.
+// Attributes and shapes of a Conv, which all its implementations share.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -16,30 +15,30 @@
 
 namespace gantry::x86 {
 
-constexpr int64_t kGuessedExtent = 56;  // of an axis that is not known before the run
+constexpr int64_t kGuessedExtent = 56;  // of a spatial axis whose extent is dynamic
 
 /// The node's attributes and the extents of its weights.
 struct ConvShape {
   Window window;
   int64_t groups = 1;
   Dims weights;       ///< [O, I / groups, kernel...]
-  std::string label;  ///< of the node
-  std::string fault;  ///< why it is not taken
+  std::string label;  ///< of the node, for messages
+  std::string fault;  ///< why no implementation runs it; empty: one does
 
   ConvShape(const GraphIndex& index, const Fusion& fusion);
 
   [[nodiscard]] size_t spatial_rank() const { return weights.size() - 2; }
   [[nodiscard]] int64_t input_channels() const { return weights[1] * groups; }
   [[nodiscard]] int64_t output_channels() const { return weights[0]; }
-  /// True of 1x1 windows that pass over all pixels, in one group.
+  /// True of a 1x1 (pointwise) convolution: one group, no strides, no padding.
   [[nodiscard]] bool is_of_pixels() const;
-  /// Of which each result is the sum.
+  /// Multiply-adds per output element.
   [[nodiscard]] int64_t products() const {
     return std::accumulate(weights.begin() + 1, weights.end(), int64_t{1}, std::multiplies<>());
   }
-  /// [N, O, spatial...]; an extent is 0 or less where no window fits.
+  /// [N, O, spatial...]; a spatial extent is 0 if no window fits.
   [[nodiscard]] Dims output_of(const Dims& input, const Window::Placed& placed) const;
-  /// Extents of an input: those known, and guesses at the others with which a window fits.
+  /// The extents of an input; dynamic ones are guessed so that a window fits.
   [[nodiscard]] Dims likely_input(const sdk::ValueView& source) const;
 
   /// Fails unless the input of a run fits the weights. Errors: INVALID_ARGUMENT.
@@ -51,8 +50,7 @@ struct ConvShape {
   [[nodiscard]] std::string read(const GraphIndex& index, const Fusion& fusion);
 };
 
-/// The slots of a convolution's tensors, their types, and which of them were granted the
-/// channels-last order.
+/// The slots of a convolution's tensors, their dtypes, and which of them are channels-last.
 struct ConvSlots {
   int source = 0;
   int target = 0;
@@ -60,7 +58,7 @@ struct ConvSlots {
   bool source_is_formatted = false;
   bool target_is_formatted = false;
   bool addend_is_formatted = false;
-  bool source_takes_any_order = false;  ///< the code reads it as it arrives
+  bool source_takes_any_order = false;  ///< the source is not reordered
   Type source_type;
   Type target_type;
   Type addend_type = Type::undef;
@@ -68,7 +66,7 @@ struct ConvSlots {
   explicit ConvSlots(const KernelArgs& args);
 };
 
-/// The bias of a convolution, with the shift of what is folded into its weights.
+/// The bias, [channels], with the epilogue's scale and shift applied. Requires a constant bias.
 std::vector<float> folded_bias(const GraphIndex& index, const Fusion& fusion, int64_t channels);
 
 }  // namespace gantry::x86

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose (ai.onnx 1, 11, 22) of f32 or int8 with constant weights and one group, channels
-// innermost, with what follows it, as a convolution has it.
+// ConvTranspose (ai.onnx 1, 11, 22) of f32 or int8 with constant weights and one group,
+// channels-last, with the epilogue of a convolution.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct ConvTransposeShape {
   Window window;
   Dims output_padding;
   Dims weights;       ///< [I, O, kernel...]
-  std::string fault;  ///< why it is not taken
+  std::string fault;  ///< why the provider refuses it; empty: it does not
 
   explicit ConvTransposeShape(const GraphIndex& index, uint32_t root) {
     const sdk::NodeView node = index.node(root);
@@ -51,7 +51,8 @@ struct ConvTransposeShape {
         (source.extent(1) >= 0 && source.extent(1) != weights[0]))
       fault = "its shapes do not fit each other";
     for (size_t i = 0; fault.empty() && i < spatial_rank(); ++i) {
-      // The library knows padding alone, which is not negative.
+      // oneDNN has no output padding: it is subtracted from the padding, which must not be
+      // negative.
       if (output_padding[i] < 0 || output_padding[i] > window.pads_end[i])
         fault = "more is added to the output than the padding takes away";
     }
@@ -59,7 +60,7 @@ struct ConvTransposeShape {
 
   [[nodiscard]] size_t spatial_rank() const { return weights.size() - 2; }
 
-  /// An extent is 0 or less where nothing is left of the output.
+  /// [N, O, spatial...]; an extent is 0 or less if padding removes the whole output.
   [[nodiscard]] Dims output_of(const Dims& input) const {
     Dims output = {input[0], weights[1]};
     for (size_t i = 0; i < spatial_rank(); ++i) {
@@ -69,7 +70,7 @@ struct ConvTransposeShape {
     }
     return output;
   }
-  /// At most, of one result.
+  /// Most multiply-adds of an output element.
   [[nodiscard]] int64_t products() const {
     return std::accumulate(window.kernel.begin(), window.kernel.end(), weights[0],
                            std::multiplies<>());
@@ -79,12 +80,12 @@ struct ConvTransposeShape {
   }
 };
 
-/// One shape of input and number of threads.
+/// The plan for an input shape and a number of threads.
 struct Plan {
   Dims input;
   Dims output;
   bool is_empty = false;
-  bool is_target_inner = false;  ///< the library writes the output as it leaves
+  bool is_target_inner = false;  ///< oneDNN writes the output without a reorder
   FusedVariants variants;
 };
 
@@ -150,7 +151,7 @@ class ConvTransposeKernel final : public sdk::Kernel {
     rescaling_.describe(attr);
     const Window& window = shape_.window;
     Dims dilations = window.dilations;
-    for (int64_t& dilation : dilations) --dilation;  // the library counts the gaps
+    for (int64_t& dilation : dilations) --dilation;  // oneDNN's dilation is ONNX's - 1
     Dims pads_end;
     for (size_t i = 0; i < shape_.spatial_rank(); ++i) pads_end.push_back(shape_.pad_end(i));
     const auto described = [&] {
@@ -203,7 +204,7 @@ class ConvTransposeKernel final : public sdk::Kernel {
     return fused;
   }
 
-  /// The weights as the library counts their axes: [O, I, kernel...].
+  /// Extents of the weights in oneDNN's order: [O, I, kernel...].
   [[nodiscard]] Dims weight_dims() const {
     Dims dims = shape_.weights;
     std::swap(dims[0], dims[1]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A depthwise Conv and the 1x1 Convs around it (depthwise_block.h), row by row: what
-// stands between them is held for as many rows as the window spans, in the second cache, and never
-// written as a whole. Tensors have their channels innermost; parts of the work are rows of the
-// result, and the rows of the source that two parts need are expanded twice.
+// A depthwise Conv and the 1x1 Convs around it (depthwise_block.h), row by row and channels-last.
+// Only as many rows of the intermediate tensors exist as the window spans, so that they stay in the
+// L2 cache. Threads divide the rows of the result; source rows that two of them need are expanded
+// twice.
 
 #include "conv/depthwise_block.h"
 
@@ -93,7 +93,7 @@ class DepthwiseBlockKernel final : public sdk::Kernel {
  private:
   static constexpr int64_t kMostWindowRows = 16;
 
-  /// Of what stands between the convolutions.
+  /// Channels of the intermediate tensors.
   [[nodiscard]] int64_t channels() const { return shape_.output_channels(); }
   [[nodiscard]] int64_t result_channels() const {
     return projection_ ? projection_->shape().output_channels() : channels();

@@ -7,11 +7,12 @@
 
 namespace gantry::x86 {
 
+/// The block as a fusion, with its convolutions.
 struct DepthwiseBlockFusion : Fusion {
   DepthwiseBlock block;
 };
 
-/// The root is the first convolution.
+/// The block whose first convolution is `root`; null: there is none.
 std::unique_ptr<Fusion> match_depthwise_block(const MatchScope& scope, uint32_t root);
 std::span<const Implementation> depthwise_block_implementations(const Fusion& fusion);
 

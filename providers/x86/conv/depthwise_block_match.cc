@@ -10,13 +10,13 @@
 namespace gantry::x86 {
 namespace {
 
-// A tensor from here on is not found in the second cache by the kernel that reads it next.
+// An intermediate tensor of so many elements has left the L2 cache before the next kernel reads it.
 constexpr int64_t kLeastElements = 1 << 18;
-// Weights that pass by for each row, and the rows under a window, stay in that cache.
+// The weights, which are read for each row, and the rows under a window stay in that cache.
 constexpr int64_t kMostWeights = 1 << 16;
 constexpr int64_t kMostRingElements = 1 << 18;
 
-// 0: not known; of images one, if their number is not.
+// Elements of an NCHW tensor; a dynamic batch counts as 1, other dynamic extents make it 0.
 int64_t elements_of(const sdk::ValueView& value) {
   if (value.rank() != 4) return 0;
   int64_t elements = std::max<int64_t>(value.extent(0), 1);
@@ -36,7 +36,7 @@ bool is_eltwise(const GraphIndex& index, const Fusion& fusion) {
          shape.products() * shape.output_channels() <= kMostWeights;
 }
 
-// The rows of its source that its window spans stay in the cache.
+// Requires that the rows of the source under a window stay in the cache.
 bool is_depthwise(const GraphIndex& index, const Fusion& fusion) {
   if (!is_plain(fusion) || fusion.addend.value != GANTRY_NONE || !is_depthwise_here(index, fusion))
     return false;
@@ -46,7 +46,7 @@ bool is_depthwise(const GraphIndex& index, const Fusion& fusion) {
   return held * row <= kMostRingElements;
 }
 
-// The convolution that is all that reads a fusion's result, which is large. Nothing: there is none.
+// The convolution that is the only reader of a fusion's result, if that is large.
 std::optional<Fusion> reader_of_large(const GraphIndex& index, const Fusion& fusion,
                                       const FusionMaker& fusion_of_conv) {
   const uint32_t value = fusion.target.value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A depthwise convolution with the 1x1 convolutions around it, as mobile networks
-// stack them (inverted residuals, separable convolutions). Pure functions.
+// A depthwise convolution with the 1x1 convolutions around it, as in the inverted residuals of
+// MobileNetV2 and in separable convolutions. Pure functions.
 #pragma once
 
 #include <gantry/sdk/graph_index.h>
@@ -14,24 +14,25 @@
 
 namespace gantry::x86 {
 
-/// One of the two around the depthwise convolution is there, or both are.
+/// The convolutions of a block, each with its epilogue. Expansion or projection is present, or
+/// both.
 struct DepthwiseBlock {
-  std::optional<Fusion> expansion;  ///< makes the depthwise one's source, for nobody else
+  std::optional<Fusion> expansion;  ///< 1x1; its result has the depthwise one as its only reader
   Fusion depthwise;
-  std::optional<Fusion> projection;  ///< reads the depthwise one's result, as nobody else does
+  std::optional<Fusion> projection;  ///< 1x1; the only reader of the depthwise one's result
 
   [[nodiscard]] const Fusion& first() const { return expansion ? *expansion : depthwise; }
   [[nodiscard]] const Fusion& last() const { return projection ? *projection : depthwise; }
-  /// All nodes as one fusion, whose root is that of the depthwise convolution: the first one's
-  /// source, the last one's target and addend, and no epilogue.
+  /// All nodes as one fusion: the root of the depthwise convolution, the sources of the first
+  /// convolution, target and addend of the last one, and no epilogue.
   [[nodiscard]] Fusion whole() const;
 };
 
-/// The fusion of a node that is a Conv of ai.onnx and may be taken.
+/// The fusion of a Conv (ai.onnx) that may be fused; nothing for other nodes.
 using FusionMaker = std::function<std::optional<Fusion>(uint32_t node)>;
 
-/// The block whose first convolution is `root`, in f32, if what stands between its convolutions
-/// is so large that it pays not to write it. Nothing: there is none.
+/// The f32 block whose first convolution is `root`, if the intermediate tensors are too large for
+/// the L2 cache, and the weights and the rows under a window are not. Nothing: there is none.
 std::optional<DepthwiseBlock> depthwise_block_at(const GraphIndex& index, uint32_t root,
                                                  const FusionMaker& fusion_of_conv);
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv (ai.onnx 1, 11, 22) in f32 with two spatial axes for which the library has no code that is
-// good at few channels: in groups, with 1x1 windows or one channel for each group (and the
-// exchange of channels that stands before it), and of images, which the library first brings into
-// another order and does on one thread. Of one spatial axis: one channel for each group. The result
-// has its channels innermost; all of them part their work by rows of the image, so that a thread
-// finds what it made.
+// Conv (ai.onnx 1, 11, 22) in f32 with few channels per group, where oneDNN is slow: 2-D grouped
+// 1x1; depthwise, 1-D or 2-D (with a channel shuffle before it); and 2-D with at most 4 input
+// channels, which oneDNN reorders first, on one thread. The result is channels-last. Threads divide
+// the rows of the image, so that a row stays in the cache of one core from kernel to kernel.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -23,9 +21,9 @@ namespace {
 
 constexpr int64_t kMostWindowRows = 16;
 constexpr int64_t kMostNarrowChannels = 4;
-constexpr int64_t kMostNarrowTaps = 9;  // at 7 x 7 the library is as good
+constexpr int64_t kMostNarrowTaps = 9;  // at 7 x 7 oneDNN is as fast
 
-/// A convolution that is taken here.
+/// A convolution that this implementation runs.
 struct Form : ConvShape {
   enum class Kind : uint8_t { kPixel, kDepthwise, kNarrow } kind = Kind::kPixel;
   std::vector<TileStep> steps;
@@ -45,11 +43,11 @@ struct Form : ConvShape {
   [[nodiscard]] int64_t rows_before(const ConvPlan& plan) const {
     return is_line() ? 0 : plan.placed.pads_begin[0];
   }
-  /// Of an image, source or target.
+  /// Rows of an image, source or target.
   [[nodiscard]] int64_t rows_of(const Dims& image) const { return is_line() ? 1 : image[2]; }
 };
 
-// False: it is of no kind that is taken here.
+// Sets form.kind. False if this implementation does not run the convolution.
 bool set_kind(Form& form) {
   const auto is_all = [](const Dims& list, int64_t number) {
     return std::all_of(list.begin(), list.end(), [=](int64_t x) { return x == number; });
@@ -130,11 +128,11 @@ class DirectConvKernel final : public sdk::Kernel {
   }
 
   void convolve(sdk::Call& call, const ConvPlan& plan) const {
-    constexpr int64_t kCostOfElement = 6;  // of a depthwise product, whose operands are both read
-    constexpr int64_t kLeastOfLine = 16;   // results
+    constexpr int64_t kCostOfElement = 6;  // cost of a depthwise multiply-add, with its loads
+    constexpr int64_t kLeastOfLine = 16;   // results of a part of a line
     const bool is_depthwise = form_.kind == Form::Kind::kDepthwise;
     const int threads = call.thread_count();
-    // Lines are parted where there are fewer of them than threads.
+    // If there are fewer lines than threads, lines are divided.
     const int64_t lines = plan.output[0] * form_.rows_of(plan.output);
     const int64_t width = plan.output.back();
     const int64_t pieces = form_.is_line()
@@ -149,7 +147,7 @@ class DirectConvKernel final : public sdk::Kernel {
     const int64_t source_row = plan.input.back() * form_.input_channels();
     const int64_t held = form_.window_rows() * form_.row_dilation();
     const int64_t ring = shuffle_groups_ > 1 ? held * source_row : 0;
-    // A ring of shuffled rows for each part, of which there are no more than threads.
+    // A ring of shuffled rows for each part. There are at most as many parts as threads.
     const int64_t part = std::max(grain, (rows + threads - 1) / threads);
     float* rings = ring > 0 ? call.scratch<float>(ring * ((rows + part - 1) / part)) : nullptr;
     call.parallel_for((rows + part - 1) / part, 1, [&](int64_t begin, int64_t end) {
@@ -203,13 +201,13 @@ class DirectConvKernel final : public sdk::Kernel {
                         plan.target_floats() + place, plan.output[3]);
   }
 
-  /// Rows of the result of a depthwise convolution one after the other.
+  /// Computes consecutive rows of a depthwise convolution.
   struct RowMaker {
     const DirectConvKernel& kernel;
     const ConvPlan& plan;
-    RowRing shuffled;  ///< rows of the source whose channels are exchanged
+    RowRing shuffled;  ///< source rows after the channel shuffle
 
-    /// Results [begin, end) of a row.
+    /// Computes results [begin, end) of a row.
     void make(int64_t row, int64_t begin, int64_t end) {
       const Form& form = kernel.form_;
       const Window& window = form.window;
@@ -233,7 +231,7 @@ class DirectConvKernel final : public sdk::Kernel {
                                })
                 : source + y * source_row;
       }
-      // Counted from `begin`, the source's row begins so much earlier.
+      // The window's padding is relative to result `begin`.
       const DepthwiseWindow seen{form.groups,
                                  form.window_rows(),
                                  window.kernel.back(),
@@ -270,9 +268,8 @@ class DirectConvKernel final : public sdk::Kernel {
   ChannelWeights weights_;
 };
 
-// Of depthwise ones: of images without partial vectors and gaps in the windows, unless it takes a
-// while to compute what each result becomes. Of images of any size the library would make new code
-// for each.
+// True of a depthwise convolution that oneDNN runs as fast: whole vectors of channels, no dilation,
+// a cheap epilogue, and known extents (oneDNN would compile code for each new size).
 bool is_good_in_library(const Form& form, const sdk::ValueView& source) {
   for (int axis = 0; axis < source.rank(); ++axis) {
     if (source.extent(axis) < 0) return false;

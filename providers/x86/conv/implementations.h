@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The implementations of Conv that are this provider's own code; conv.cc lists them in the order in
-// which they are asked. Pure but for the packing of weights.
+// The implementations of Conv in this provider's own code. conv.cc lists them in order of
+// preference. Each makes a kernel with packed weights, or says why it refuses
+// (fuse/implementation.h).
 #pragma once
 
 #include "fuse/implementation.h"
 
 namespace gantry::x86 {
 
-/// f32, few channels, tensors NCHW on both sides.
+/// f32, one group, few channels, 1-D or 2-D, if source, addend and target are NCHW.
 Made make_nchw_conv(const KernelArgs& args);
 /// f32, 3 x 3 without strides, dilations and groups, by Winograd's minimal filtering.
 Made make_winograd_conv(const KernelArgs& args);
-/// f32, grouped, depthwise, or of few input channels.
+/// f32: 2-D grouped 1x1, depthwise (also 1-D), or at most 4 input channels in one group.
 Made make_direct_conv(const KernelArgs& args);
-/// f32, 1x1: a product of the pixels.
+/// f32, 1x1 (ConvShape::is_of_pixels): a matmul of the pixels.
 Made make_conv_1x1(const KernelArgs& args);
-/// f32, one group, images of open size.
+/// f32, one group, 1-D or 2-D with a dynamic spatial extent.
 Made make_implicit_gemm_conv(const KernelArgs& args);
-/// int8 on CPUs without VNNI, where the library's sums would saturate: widened to int16.
+/// int8, where oneDNN's sums would not be exact (CPUs without VNNI): widened to int16.
 Made make_int8_widened_conv(const KernelArgs& args);
-/// int8, one group, with AMX.
+/// int8, one group, 1-D or 2-D. Needs AMX.
 Made make_int8_amx_conv(const KernelArgs& args);
-/// int8, few pixels and many weights, with AVX-512 and VNNI.
+/// int8, 2-D, one group, few pixels and many weights. Needs AVX-512 with VNNI.
 Made make_int8_vnni_conv(const KernelArgs& args);
 
 }  // namespace gantry::x86

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv (ai.onnx 1, 11, 22) in f32 of one group, over one or two axes of open size, as an implicit
-// GEMM: a pixel's window is kernel rows of numbers that stand together, channels innermost, so
-// that it is multiplied with a constant matrix where it stands. The code is the same for any size,
-// where the library makes new code for each.
+// Conv (ai.onnx 1, 11, 22) in f32 of one group with one or two spatial axes, one of them dynamic,
+// as an implicit GEMM. In channels-last order each row of a window is contiguous, so that it is
+// multiplied with a constant matrix in place, without im2col. oneDNN compiles code for each new
+// size; this needs none.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kProductsPerTask = 1 << 18;
 
-/// Along one axis.
+/// Extents and attributes of one spatial axis.
 struct Axis {
   int64_t input = 1;
   int64_t output = 1;
@@ -30,7 +30,7 @@ struct Axis {
   int64_t dilation = 1;
   int64_t padding = 0;  ///< before the input
 
-  /// Of the padded input, that `outputs` windows reach.
+  /// Extent of the padded input that `outputs` windows cover.
   [[nodiscard]] int64_t reach(int64_t outputs) const {
     return (outputs - 1) * stride + (kernel - 1) * dilation + 1;
   }
@@ -40,7 +40,7 @@ struct Image {
   int64_t count = 0;  ///< of images
   int64_t channels = 0;
   int64_t filters = 0;
-  Axis y;  ///< of a convolution over one axis all ones
+  Axis y;  ///< of a 1-D convolution: the default
   Axis x;
 
   [[nodiscard]] int64_t result_count() const { return count * y.output * x.output * filters; }
@@ -61,11 +61,12 @@ Image image_of(const ConvShape& shape, const ConvPlan& plan) {
           rank == 2 ? axis(0) : Axis{}, axis(rank - 1)};
 }
 
-/// What is multiplied at once of a window's rows: all columns that stand together.
+/// Division of a window into parts that are contiguous in the source: a row or, with horizontal
+/// dilation, a pixel.
 struct Taps {
-  int64_t rows = 0;     ///< parts of the window, and of a panel
-  int64_t columns = 0;  ///< parts of each of its rows
-  int64_t inner = 0;    ///< numbers of a part
+  int64_t rows = 0;     ///< of the window
+  int64_t columns = 0;  ///< parts of a row
+  int64_t inner = 0;    ///< elements of a part
 
   explicit Taps(const Image& image)
       : rows(image.y.kernel),
@@ -103,9 +104,10 @@ class ImplicitGemmKernel final : public sdk::Kernel {
   std::vector<float> bias_;  // of whole panels
 };
 
-/// The rows of the results as blocks, whose part of the input stays in the second cache while panel
-/// after panel is multiplied with it; and the panels as groups, where there are fewer blocks than
-/// threads and the matrix is in no cache, so that no two threads wait for the same panels.
+/// Tasks of a run. Rows of the result are divided into blocks whose input stays in the L2 cache
+/// while it is multiplied by one panel after another. If there are fewer blocks than threads and
+/// the matrix is not cached, panels are divided into groups too, so that threads read different
+/// panels.
 class ImplicitGemmKernel::Run {
  public:
   Run(const ImplicitGemmKernel& kernel, const Image& image, const ConvPlan& plan, sdk::Call& call)
@@ -142,7 +144,7 @@ class ImplicitGemmKernel::Run {
     const int64_t grain = std::max<int64_t>(1, kProductsPerTask / std::max<int64_t>(1, products));
     const int64_t part = std::max(grain, divided_up(tasks, call_.thread_count()));
     const int64_t room = is_padded_ ? image_.y.reach(block_rows_) * row_floats_ : 0;
-    // Padded rows for each part, of which there are no more than threads.
+    // Padded rows for each part. There are at most as many parts as threads.
     float* rooms = room > 0 ? call_.scratch<float>(room * divided_up(tasks, part)) : nullptr;
     call_.parallel_for(divided_up(tasks, part), 1, [&](int64_t begin, int64_t end) {
       const FlushDenormals flush;
@@ -154,7 +156,7 @@ class ImplicitGemmKernel::Run {
   }
 
  private:
-  /// Rows of the results, and where what is multiplied for the first of them begins.
+  /// Rows of the result, and the start of the first row's operands.
   struct Block {
     int64_t image;
     int64_t first;
@@ -177,7 +179,7 @@ class ImplicitGemmKernel::Run {
       multiply(block, panel, panel + 1 < last);
   }
 
-  /// The block's rows of the input, with zeros around.
+  /// Copies the block's input rows with padding.
   void fill(const float* image, const Block& block, float* room) const {
     const Axis& x = image_.x;
     const int64_t channels = image_.channels;
@@ -197,7 +199,8 @@ class ImplicitGemmKernel::Run {
     }
   }
 
-  /// The block's results of one panel: all of them for one part of the windows after the other.
+  /// Computes the block's results of one panel, accumulating one part of the windows after the
+  /// other.
   void multiply(const Block& block, int64_t panel, bool has_next) const {
     const TileEpilogue& epilogue = kernel_.epilogue_;
     const int64_t column = panel * kPanelColumns;
@@ -246,7 +249,7 @@ class ImplicitGemmKernel::Run {
   [[nodiscard]] const std::byte* numbers(int64_t column, int64_t inner) const {
     return kernel_.weights_.panel(column, inner);
   }
-  /// Of the first result of a row.
+  /// Index of a row's first result in the target.
   [[nodiscard]] int64_t place_of(const Block& block, int64_t row) const {
     return ((block.image * image_.y.output + block.first + row) * image_.x.output) * image_.filters;
   }
@@ -259,7 +262,7 @@ class ImplicitGemmKernel::Run {
   float* target_;
   const float* addend_;
   bool is_padded_;
-  int64_t row_floats_;  ///< of the input as it is multiplied
+  int64_t row_floats_;  ///< floats of an input row, padded or not
   int64_t panels_;
   int64_t pieces_;  ///< tiles of a row
   int64_t block_rows_ = 0;

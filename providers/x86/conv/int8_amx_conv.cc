@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv in int8 (ai.onnx 1, 11, 22, between QuantizeLinear and DequantizeLinear) and QLinearConv
-// (10) of one group with one or two spatial axes, by code of this provider's own for AMX.
+// (10) of one group with one or two spatial axes, on AMX.
 #include <optional>
 #include <utility>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv in int8 (ai.onnx 1, 11, 22, between QuantizeLinear and DequantizeLinear) and QLinearConv
-// (10) with two spatial axes, few pixels and many weights: there the library waits for weights that
-// the second cache has lost since the last run. Code of this provider's own, for AVX-512 with VNNI.
+// (10) with two spatial axes, few pixels and many weights, on AVX-512 with VNNI. oneDNN stalls
+// there on weights that have left the L2 cache since the last run; this code prefetches them.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -17,15 +17,15 @@
 namespace gantry::x86 {
 namespace {
 
-// Where it pays. With more pixels each weight is used so often that waiting for it is no matter.
+// Where it pays. With more pixels each weight is used so often that its cache miss does not count.
 constexpr int64_t kMostPixels = 256;
-constexpr int64_t kLeastWeights = 128 << 10;  // fewer stay in the second cache from run to run
+constexpr int64_t kLeastWeights = 128 << 10;  // fewer stay in the L2 cache from run to run
 
 /// One shape of input.
 struct Plan : ConvPlan {
   VnniConvolution convolution;
   int64_t pixels = 0;  ///< of the output
-  int64_t tiles = 0;   ///< of all panels
+  int64_t tiles = 0;   ///< in all panels
 
   using ConvPlan::ConvPlan;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv in int8 (ai.onnx 1, 11, 22, between QuantizeLinear and DequantizeLinear) and QLinearConv
-// (10) on CPUs on which the library's sums would saturate.
+// (10) where oneDNN's sums would not be exact, which is so on CPUs without VNNI.
 #include <utility>
 #include <vector>
 

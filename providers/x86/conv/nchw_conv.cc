@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv (ai.onnx 1, 11, 22) in f32 with one or two spatial axes and few channels, whose tensors
-// stand channel by channel on both sides: the library would do it channels-last, and what it made
-// be reordered.
+// Conv (ai.onnx 1, 11, 22) in f32 with one or two spatial axes and few channels whose tensors are
+// all NCHW. oneDNN would compute it channels-last and reorder the result.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -18,9 +17,9 @@
 namespace gantry::x86 {
 namespace {
 
-// With more of them the library makes up for what reordering takes.
+// With more channels oneDNN is faster even with the reorder.
 constexpr int64_t kMostChannels = 8;
-constexpr int64_t kMostProducts = 160;  // of a result
+constexpr int64_t kMostProducts = 160;  // multiply-adds of an output element
 
 /// One shape of input.
 struct Plan {
@@ -93,8 +92,8 @@ class NchwConvKernel final : public sdk::Kernel {
     return plan;
   }
 
-  /// Tasks are blocks of channels of a strip of rows, strip by strip: a thread prepares the rows of
-  /// a strip once for all the blocks of it that it makes.
+  /// A task is a block of channels of a strip of rows. Tasks are ordered strip by strip, so that a
+  /// thread prepares the rows of a strip once for all its blocks.
   void convolve(sdk::Call& call, const Plan& plan, const float* source, const float* addend,
                 float* target) const {
     constexpr int64_t kProductsPerThread = 1 << 17;

@@ -39,7 +39,7 @@ std::string Window::read(const sdk::NodeView& node, size_t spatial_rank) {
         all(pads_begin, 0, "pads"), all(pads_end, 0, "pads")}) {
     if (!fault.empty()) return fault;
   }
-  // One place has no gaps between its places, which the library would look for.
+  // Dilation means nothing for an extent of 1, but oneDNN would look for code that has it.
   for (size_t i = 0; i < kernel.size(); ++i) {
     if (kernel[i] == 1) dilations[i] = 1;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the windows of a convolution or a pooling lie: the attributes kernel_shape, strides,
-// dilations, pads and auto_pad, which these operators share. Pure.
+// The attributes that convolution and pooling share (kernel_shape, strides, dilations, pads,
+// auto_pad, ceil_mode) and the output extents and padding that follow from them. Pure.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -23,16 +23,17 @@ struct Window {
   enum class Auto : uint8_t { kNone, kSameUpper, kSameLower } automatic = Auto::kNone;
   bool rounds_up = false;  ///< pooling's ceil_mode
 
-  /// The attributes of a node; why they cannot be taken, or empty.
+  /// Reads the attributes of a node; a missing kernel_shape leaves `kernel`. Returns why it refuses
+  /// them, as a sentence without a final stop; empty: it does not.
   std::string read(const sdk::NodeView& node, size_t spatial_rank);
 
-  /// What is settled by the input's extents.
+  /// What follows from the input's extents, one entry for each spatial axis.
   struct Placed {
     Dims output;
     Dims pads_begin;
-    Dims pads_end;  ///< so that the windows cover the input exactly as far as `output` says
+    Dims pads_end;  ///< to the end of the last window; negative if the input ends after that
   };
-  /// `input`: spatial extents. An extent of `output` is 0 or less where no window fits.
+  /// `input`: spatial extents. An extent of `output` is 0 if no window fits.
   [[nodiscard]] Placed place(const Dims& input) const;
 };
 

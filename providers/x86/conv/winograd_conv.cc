@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv (ai.onnx 1, 11, 22) in f32 of 3 x 3 without strides, dilations and groups, by Winograd's
 // minimal filtering: 4 or 2.25 times fewer multiplications than there are in the definition. Of
-// what follows it, normalisation and scaling are folded into the weights; additions and the
-// commoner functions are done as results are stored, and units with others are left to the library.
+// the epilogue, normalisation and scaling are folded into the weights; additions and the commoner
+// activations are applied before a result is stored. Fusions with other steps are left to oneDNN.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -54,7 +54,7 @@ std::optional<Step> step_of(const EpilogueStep& step) {
   }
 }
 
-/// The steps of a fusion; nothing: one is none of those that there are.
+/// The epilogue's steps; nothing if these kernels lack one of them.
 std::optional<std::vector<Step>> steps_of(const Fusion& fusion) {
   std::vector<Step> steps;
   for (const EpilogueStep& step : fusion.epilogue.steps) {
@@ -139,7 +139,7 @@ class WinogradConvKernel final : public sdk::Kernel {
   std::vector<Step> steps_;
   Tile tile_;
   winograd::Form form_;
-  std::string span_;  // in a trace
+  std::string span_;  // name in traces
   ConvSlots slots_;
   std::shared_ptr<const void> weights_;
   std::vector<float> bias_;
@@ -156,7 +156,7 @@ std::optional<Tile> tile_of(const KernelArgs& args, const ConvShape& shape) {
     case Options::Winograd::kAuto:
       break;
   }
-  // Measured once, however often the model is loaded.
+  // The choice is cached, so that loading the model again does not time it again.
   const std::string& kept = args.choices.keep("winograd", [&] {
     const Dims input = shape.likely_input(args.index.value(args.fusion.sources[0].value));
     const Window::Placed placed = shape.window.place({input.begin() + 2, input.end()});
@@ -168,12 +168,12 @@ std::optional<Tile> tile_of(const KernelArgs& args, const ConvShape& shape) {
   return kept == "2" ? Tile::k2 : Tile::k4;
 }
 
-/// Others the transforms would spread over all taps.
+/// True if no weight is NaN, infinite or very large: the transforms would spread it over all taps.
 bool has_ordinary_weights(const KernelArgs& args) {
   return args.choices.keep("winograd weights are ordinary", [&] {
     const sdk::ValueView value = args.index.value(args.fusion.weights);
     const auto* floats = static_cast<const float*>(value.constant()->data);
-    std::vector<float> copy;  // of what lies at any byte
+    std::vector<float> copy;  // of unaligned weights
     if (reinterpret_cast<uintptr_t>(floats) % alignof(float) != 0) {
       copy = floats_of(value);
       floats = copy.data();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The activations that a claim may have, as instructions for tiles. Pure functions.
+// Activations of a fusion as instructions for tiles (eltwise/code.h). Pure functions.
 #pragma once
 
 #include "eltwise/code.h"
@@ -7,7 +7,7 @@
 
 namespace gantry::x86 {
 
-/// place[to] = activation(place[from]).
+/// The instruction slot[to] = activation(slot[from]).
 Instruction instruction_of(const Activation& activation, uint32_t from, uint32_t to);
 
 }  // namespace gantry::x86

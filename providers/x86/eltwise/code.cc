@@ -17,7 +17,7 @@ namespace gantry::x86::HWY_NAMESPACE {
 
 static_assert(kTileStep % kLanes == 0);
 
-/// Infinity from where the result is no float any more.
+/// exp(x); infinity if it exceeds the largest float. NaN stays NaN.
 HWY_INLINE V32 exponential(V32 x) {
   const F32 d;
   const V32 most = hn::Set(d, 88.7228394F);
@@ -35,12 +35,12 @@ HWY_INLINE V32 gelu(V32 x) {
   return hn::Mul(x, sigmoid_of_number(power));
 }
 
-/// x * Phi(x), where Phi(x) = (1 + erf(x / sqrt(2))) / 2 is a normal variable's distribution. For
-/// z = |x| the complement Phi(-z) is 2 to the power of a polynomial, whose coefficients make the
-/// least error of z * Phi(-z), below 1e-7; its first is exact, so that tiny numbers are halved.
+/// x * Phi(x), where Phi(x) = (1 + erf(x / sqrt(2))) / 2 is the standard normal distribution. For z
+/// = |x|, Phi(-z) is 2 to the power of a polynomial, whose coefficients minimise the error of z *
+/// Phi(-z), below 1e-7. Its constant term is exact, so that tiny x are halved.
 HWY_INLINE V32 gelu_erf(V32 x) {
   const F32 d;
-  const V32 z = hn::Min(hn::Abs(x), hn::Set(d, 10.0F));  // what is beyond is below 1e-22
+  const V32 z = hn::Min(hn::Abs(x), hn::Set(d, 10.0F));  // beyond it Phi(-z) is below 1e-22
   V32 q = hn::MulAdd(z, hn::Set(d, -2.223847559e-7F), hn::Set(d, 4.166106464e-6F));
   q = hn::MulAdd(z, q, hn::Set(d, 1.882326842e-6F));
   q = hn::MulAdd(z, q, hn::Set(d, -6.486902712e-4F));
@@ -50,7 +50,7 @@ HWY_INLINE V32 gelu_erf(V32 x) {
   q = hn::MulAdd(z, q, hn::Set(d, -1.15113771F));
   q = hn::MulAdd(z, q, hn::Set(d, -1.0F));
   const V32 y = hn::NegMulAdd(z, power_of_two(q), hn::Max(x, hn::Zero(d)));
-  // Minus infinity times 0, as the formula has it, is no number; for what is none Ge is false.
+  // By definition minus infinity gives NaN (times 0). NaN stays NaN, because Ge is false for it.
   const V32 least = hn::Set(d, std::numeric_limits<float>::lowest());
   return hn::IfThenElse(hn::Ge(x, least), y, hn::NaN(d));
 }
@@ -64,7 +64,7 @@ HWY_INLINE V32 gate(V32 x, V32 alpha, V32 beta) {
 
 HWY_INLINE V32 elu(V32 x, V32 alpha) {
   const F32 d;
-  // Of what is no number the comparison is false.
+  // The comparison is false for NaN.
   return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(alpha, hn::Expm1(d, x)), x);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions element by element over a tile that stays in the nearest cache, one after the other, so
-// that what lies between them never reaches memory. Written once with Highway for all instruction
-// sets, see simd/instructions.h. Pure functions, from any thread.
+// Element-wise instructions over a tile of elements, one after the other, whose intermediate
+// results stay in the L1 cache. Written once with Highway for all instruction sets
+// (simd/instructions.h). Pure functions, from any thread.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace gantry::x86 {
 
-/// Elements of a tile, and of the memory behind each place but for the last tile's.
+/// Most elements of a tile.
 constexpr int64_t kTileElements = 1024;
-/// Elements are taken by so many: a tile that has fewer behind its last one must be able to lose
-/// what is written there.
+/// Elements are processed in steps of this many. Each slot must have memory for whole steps: a
+/// partial last step is read and written as a whole.
 constexpr int64_t kTileStep = 16;
 
 enum class Operation : uint8_t {
@@ -31,11 +31,11 @@ enum class Operation : uint8_t {
   kExp,
   kSigmoid,
   kTanh,
-  kGelu,     ///< by the hyperbolic tangent
-  kGeluErf,  ///< by the error function
+  kGelu,     ///< tanh approximation
+  kGeluErf,  ///< exact, by erf
   kRelu,
-  kLeakyRelu,    ///< alpha: what negative numbers are multiplied by
-  kClip,         ///< alpha: lowest, beta: highest
+  kLeakyRelu,    ///< x < 0 ? alpha * x : x
+  kClip,         ///< to [alpha, beta]
   kHardSigmoid,  ///< clip(alpha * x + beta, 0, 1)
   kHardSwish,    ///< x * clip(alpha * x + beta, 0, 1)
   kSwish,        ///< x * sigmoid(alpha * x)
@@ -43,8 +43,8 @@ enum class Operation : uint8_t {
   kMish          ///< x * tanh(ln(1 + e^x))
 };
 
-/// place[to] = operation(place[a], place[b]); `b` counts for those of two operands alone. `to` may
-/// be one of them.
+/// slot[to] = operation(slot[a], slot[b]); operations of one operand ignore `b`. `to` may be a or
+/// b.
 struct Instruction {
   Operation operation = Operation::kAdd;
   uint32_t a = 0;
@@ -54,7 +54,7 @@ struct Instruction {
   float beta = 0;
 };
 
-/// `count` elements, up to kTileElements. `places`: where each stands.
+/// Runs the instructions on `count` elements, up to kTileElements. `places`: memory of each slot.
 void run_instructions(const std::vector<Instruction>& instructions, float* const* places,
                       int64_t count);
 

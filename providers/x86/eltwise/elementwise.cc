@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of nodes that work element by element on f32 and make tensors of one shape, in one pass:
-// tile by tile (tiles.h). Operands may be broadcast in any way.
+// Runs a set of element-wise f32 nodes with results of one shape (program.h) in one pass, tile by
+// tile (tiles.h).
 #include <gantry/sdk/error.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that work element by element on f32, by code of this provider: activations, of which
-// the library loses what is no number; Add, Sub, Mul, Div, Max, Min of two tensors, each of which
-// may be broadcast, as the library has none but its reference for a broadcast first operand; and
-// BatchNormalization with constant parameters. Taken where their inputs stand channels-last, so
-// that the order is kept. Of int8 see int8_binary.cc and int8_batch_norm.cc.
+// Element-wise f32 operators in this provider's own code: activations (oneDNN's do not propagate
+// NaN); Add, Sub, Mul, Div, Max and Min of two tensors, each of which may be broadcast (oneDNN has
+// only reference code for a broadcast first operand); and BatchNormalization with constant
+// parameters. They are claimed only for channels-last inputs, so that tensors need no reorder.
+// int8: int8_binary.cc and int8_batch_norm.cc.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -31,8 +31,7 @@ std::optional<Operation> arithmetic_of(const sdk::NodeView& node) {
   return std::nullopt;
 }
 
-/// An operand of the arithmetic: a tensor of the run, or constants, one number or one for each
-/// channel.
+/// An operand: a tensor of the run, or constants, one for all elements or one for each channel.
 struct Source {
   int slot = -1;  ///< -1: constant
   bool is_formatted = false;
@@ -113,7 +112,7 @@ class EltwiseKernel final : public sdk::Kernel {
     source.is_formatted = args.is_input_formatted(slot);
   }
 
-  /// Of three operands, x * scale + shift.
+  /// BatchNormalization as x * scale + shift.
   void normalize(const sdk::NodeView& node) {
     const Epilogue& epilogue = fusion_.epilogue;
     Scaling scaling = *normalization_of(node, element_count(node.input(1)));
@@ -127,7 +126,7 @@ class EltwiseKernel final : public sdk::Kernel {
     add(Operation::kAdd, result(), 2);
   }
 
-  /// The place of the result, behind those of the sources. Requires that all sources are known.
+  /// The slot of the result, after those of the sources. Requires that all sources are added.
   [[nodiscard]] uint32_t result() const { return static_cast<uint32_t>(sources_.size()); }
 
   void add(Operation operation, uint32_t a, uint32_t b) {
@@ -143,7 +142,7 @@ class EltwiseKernel final : public sdk::Kernel {
         instruction_of(activation, instructions_.empty() ? 0 : result(), result()));
   }
 
-  /// Of the result's rank: a tensor of a lower one counts its axes from the last.
+  /// Extents aligned to the result's rank, as NumPy broadcasts.
   [[nodiscard]] Extents extents_of(const sdk::Call& call, const Source& source) const {
     Extents extents;
     extents.fill(1);
@@ -192,8 +191,7 @@ std::string eltwise_refusal(const GraphIndex& index, const Fusion& fusion) {
     return fusion.sources.size() == 1 ? int8_batch_norm_refusal(index, fusion)
                                       : int8_binary_refusal(index, fusion);
   }
-  // Of a rank below 3 a tensor has one order only, in which it is broadcast to whatever stands
-  // channels-last.
+  // A tensor of a rank below 3 has one order, and may be broadcast to a channels-last one.
   const auto check = [&](int i, bool is_broadcast = false) -> std::string {
     const sdk::ValueView value = view.input(i);
     if (value.dtype() != GANTRY_FLOAT) return "only float32 is taken";

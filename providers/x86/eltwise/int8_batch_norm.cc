@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization (ai.onnx, every version) between int8 values: a factor and a shift for
-// each channel, as quantizers leave it where no convolution stands before it (DenseNet).
+// BatchNormalization (ai.onnx, every version) between int8 tensors, as a factor and a shift for
+// each channel. Quantizers leave it where no convolution precedes it (DenseNet).
 #include <gantry/sdk/error.h>
 
 #include <optional>
@@ -13,7 +13,7 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kGrain = 1 << 13;  // elements, for a thread of its own
+constexpr int64_t kGrain = 1 << 13;  // elements that justify a thread
 
 std::optional<Scaling> scaling_of(const sdk::NodeView& node) {
   if (node.op_type() != "BatchNormalization" || !is_constant_f32(node.input(1)))
@@ -74,7 +74,7 @@ class Int8BatchNormKernel final : public sdk::Kernel {
   }
 
   std::string label_;
-  Int8Binary pair_;  // of which the second is no tensor
+  Int8Binary pair_;  // its second operand is not used
   Int8Source source_;
   int output_slot_;
   bool is_target_formatted_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Add, Sub, Sum and Mul of two int8 tensors, of which one may be broadcast to the other in any
-// way: residuals, gates by channel, biases and scales. With a Relu or Clip behind them.
+// Add, Sub, Sum and Mul (ai.onnx) of two int8 tensors, one of which may have any broadcast to the
+// other (residuals, gates by channel, biases, scales), with Relu and Clip as the epilogue.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kGrain = 1 << 13;  // elements, for a thread of its own
+constexpr int64_t kGrain = 1 << 13;  // elements that justify a thread
 constexpr size_t kMostAxes = 8;
 
-/// A factor that is finite, so that a difference of 0 stays 0: of a mask the scale alone may be as
-/// large as a float can be.
+/// Clamped to finite values, so that 0 times the factor stays 0. An attention mask may have the
+/// largest float as its scale.
 float factor_of(double ratio) {
   constexpr double kMost = std::numeric_limits<float>::max();
   return static_cast<float>(std::clamp(ratio, -kMost, kMost));
@@ -48,8 +48,8 @@ Int8Binary pair_of(const sdk::NodeView& node, const Fusion& fusion, bool is_swap
   return pair;
 }
 
-/// How the broadcast operand lies along the result as that stands in memory, innermost axis first,
-/// neighbours that are one run being one.
+/// Strides of the broadcast operand along the result's axes in memory order, innermost first, with
+/// neighbouring axes merged where possible.
 struct Walk {
   size_t axes = 0;
   std::array<int64_t, kMostAxes> extents{};
@@ -64,7 +64,7 @@ struct Walk {
     extents[axes] = extent;
     steps[axes++] = step;
   }
-  /// Where the operand of run `run` begins, a run being all of the innermost axis.
+  /// Offset of the operand for run `run`; a run is the innermost axis.
   [[nodiscard]] int64_t offset(int64_t run) const {
     int64_t offset = 0;
     for (size_t axis = 1; axis < axes; ++axis) {
@@ -77,7 +77,7 @@ struct Walk {
 
 class Int8BinaryKernel final : public sdk::Kernel {
  public:
-  /// `is_swapped`: the second operand has the shape of the result, and the first one may not.
+  /// `is_swapped`: the first operand is the one that is broadcast.
   Int8BinaryKernel(const KernelArgs& args, bool is_swapped)
       : pair_(pair_of(args.index.node(args.fusion.root), args.fusion, is_swapped)),
         label_(args.index.node(args.fusion.root).label()),
@@ -142,7 +142,7 @@ class Int8BinaryKernel final : public sdk::Kernel {
                          "the model's shapes say, and is not");
   }
 
-  /// The axes as they stand in memory, innermost first.
+  /// Calls body(axis) in memory order, innermost first.
   static void for_each_axis(int rank, bool is_formatted, const auto& body) {
     if (is_formatted) body(1);
     for (int axis = rank - 1; axis >= (is_formatted ? 2 : 0); --axis) body(axis);

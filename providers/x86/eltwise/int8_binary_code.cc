@@ -19,7 +19,7 @@ using I32 = hn::RebindToSigned<F32>;
 using U8 = hn::Rebind<uint8_t, I32>;
 using V8 = hn::Vec<U8>;
 
-/// Signed numbers have their highest bit turned, so that all are unsigned and 128 larger.
+/// s8 elements get their highest bit flipped, so that all are u8, 128 larger.
 struct Kind {
   V8 turn;
   int32_t zero;
@@ -35,13 +35,13 @@ HWY_INLINE V32 difference(V8 bytes, const Kind& kind) {
   return hn::ConvertTo(F32(), hn::Sub(numbers, hn::Set(d, kind.zero)));
 }
 
-/// Rounds results and brings them to the numbers of the target.
+/// Clips, rounds and quantizes results.
 struct Rounding {
   Kind kind;
   V32 lowest;
   V32 highest;
 
-  // No number is further from the zero point; beyond 2^15 Highway 1.0's DemoteTo would be wrong.
+  // No int8 value is further from the zero point; beyond 2^15 Highway 1.0's DemoteTo is wrong.
   explicit Rounding(const Int8Binary& pair)
       : kind(pair.target),
         lowest(hn::Set(F32(), std::max(pair.lowest, -512.0F))),
@@ -54,7 +54,7 @@ HWY_INLINE V8 bytes_of(V32 made, const Rounding& to) {
   return hn::Xor(hn::DemoteTo(U8(), hn::Add(number, hn::Set(d, to.kind.zero))), to.kind.turn);
 }
 
-/// kMultiplies: a product, else a sum. kEach: b has a number for each of a.
+/// kMultiplies: a product, else a sum. kEach: b has an element for each one of a, else one for all.
 template <bool kMultiplies, bool kEach>
 void run_pairs(const Int8Binary& pair, const uint8_t* a, const uint8_t* b, uint8_t* to,
                int64_t count) {
@@ -85,7 +85,7 @@ void run_pairs(const Int8Binary& pair, const uint8_t* a, const uint8_t* b, uint8
   std::copy_n(result, count - whole, to + whole);
 }
 
-/// kEach: there is a factor and a shift for each of a, else one for all.
+/// kEach: a factor and a shift for each element of a, else one for all.
 template <bool kEach>
 void run_scaling(const Int8Binary& pair, const float* factors, const float* shifts,
                  const uint8_t* a, uint8_t* to, int64_t count) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of int8 values with results of int8 has 256 results: they are all computed
+// Element-wise nodes from int8 to int8 (int8_lookup_match.h) as a lookup table, which is computed
 // when the model is loaded.
 #include "eltwise/int8_lookup_match.h"
 #include "eltwise/int8_tensor.h"
@@ -11,7 +11,7 @@ struct Int8LookupFusion : Fusion {
   Int8Lookup lookup;
 };
 
-constexpr int64_t kGrain = 1 << 14;  // elements, for a thread of its own
+constexpr int64_t kGrain = 1 << 14;  // elements that justify a thread
 
 class Int8LookupKernel final : public sdk::Kernel {
  public:
@@ -26,7 +26,7 @@ class Int8LookupKernel final : public sdk::Kernel {
     gantry_tensor& target = call.output(0, target_dtype_, shape);
     const int64_t count = shape.element_count();
     if (count == 0) return;
-    // Quantizers put such functions before nodes that have no order but the dense one.
+    // Such functions often precede nodes that know only the dense order.
     const uint8_t* from = source_.in_order(call, target_is_formatted_);
     auto* const to = static_cast<uint8_t*>(target.data);
     call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {

@@ -15,7 +15,7 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr size_t kMostNodes = 64;  // of a function: exporters' longest spellings have some twenty
+constexpr size_t kMostNodes = 64;  // of a function; exporters' longest patterns have some twenty
 
 using Floats = std::array<float, kInt8Values>;
 
@@ -28,12 +28,12 @@ bool is_erf(const sdk::NodeView& node) {
   return is_standard(node, "Erf") && node.output(0).dtype() == GANTRY_FLOAT;
 }
 
-/// True of a constant of one number, which makes no tensor of `rank` axes larger.
+/// True of a constant scalar that does not raise the rank of a tensor of `rank` axes.
 bool is_number(const sdk::ValueView& value, int rank) {
   return value.is_constant() && element_count(value) == 1 && value.rank() <= rank;
 }
 
-/// How many of a node's leading inputs are tensors; 0: it is no function element by element.
+/// Number of a node's leading inputs that are not parameters; 0: it is not element-wise.
 uint32_t operands_of(const sdk::GraphIndex& index, uint32_t node) {
   const sdk::NodeView view = index.node(node);
   if (is_erf(view)) return 1;
@@ -42,7 +42,7 @@ uint32_t operands_of(const sdk::GraphIndex& index, uint32_t node) {
   return what ? what->operands : 0;
 }
 
-/// Looks for a function from its end to its beginning.
+/// Searches for a function backwards from its last node.
 class Search {
  public:
   Search(const sdk::GraphIndex& index, const std::function<bool(uint32_t)>& may_take, uint32_t last)
@@ -71,8 +71,8 @@ class Search {
            view.input(0).rank() >= 0;
   }
 
-  /// A QuantizeLinear and all before it, to the int8 tensors. False: it depends on other
-  /// tensors too.
+  /// Takes a QuantizeLinear and the nodes before it, back to int8 tensors. False: the nodes depend
+  /// on other tensors too.
   bool take_down_to_bytes(uint32_t quantize) {
     leaves_.erase(index_.raw(quantize).outputs[0]);
     nodes_.insert(quantize);
@@ -102,7 +102,7 @@ class Search {
     return operands > 0;
   }
 
-  /// True if there is one tensor that all depends on, and nothing else leaves.
+  /// True if all nodes depend on one tensor, and only the last result is read outside.
   [[nodiscard]] bool is_function() const {
     if (leaves_.size() != 1) return false;
     return std::all_of(nodes_.begin(), nodes_.end(), [&](uint32_t node) {
@@ -116,8 +116,7 @@ class Search {
                        [&](uint32_t reader) { return nodes_.count(reader) != 0; });
   }
 
-  /// Of the tensors that are read, the last one that is made by what may belong to the function
-  /// too.
+  /// Of the leaves' producers, the last QuantizeLinear that may belong to the function too.
   [[nodiscard]] uint32_t next_quantize() const {
     uint32_t found = GANTRY_NONE;
     for (const uint32_t leaf : leaves_) {
@@ -136,12 +135,12 @@ class Search {
   std::set<uint32_t> leaves_;  // values of int8
 };
 
-/// Computes what each value inside a function is for all numbers.
+/// Computes each value inside a function for all 256 inputs.
 class Evaluation {
  public:
   explicit Evaluation(const sdk::GraphIndex& index) : index_(index) {}
 
-  /// `node`: none that makes 8 bits.
+  /// Requires a node whose result is not int8.
   void run(uint32_t node) {
     const sdk::NodeView view = index_.node(node);
     const gantry_node& raw = index_.raw(node);
@@ -163,7 +162,7 @@ class Evaluation {
     }
   }
 
-  /// Rounds a value to int8 values, for those who read them.
+  /// Evaluates a QuantizeLinear.
   void quantize(uint32_t node) {
     const gantry_node& raw = index_.raw(node);
     bytes_[raw.outputs[0]] =
@@ -211,7 +210,7 @@ class Evaluation {
 
   const sdk::GraphIndex& index_;
   std::map<uint32_t, Floats> values_;
-  std::map<uint32_t, LookupTable> bytes_;  // by the number that the function is asked about
+  std::map<uint32_t, LookupTable> bytes_;  // value -> its bytes, indexed by the function's input
 };
 
 }  // namespace

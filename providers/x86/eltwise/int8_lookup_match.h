@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of a number of int8: nodes that work element by element between one tensor of int8
-// and another, whatever floats and roundings lie between (x * sigmoid(x) as quantizers leave it, a
-// GELU in its parts, a change of scale). As there are 256 numbers, such a function is a table. Pure
-// functions.
+// Matches element-wise nodes from one int8 tensor to another, whatever float and rounding steps are
+// between them (x * sigmoid(x) as quantizers leave it, a decomposed GELU, a requantization). With
+// 256 possible inputs such nodes are one lookup table. Pure functions.
 #pragma once
 
 #include <gantry/sdk/graph_index.h>
@@ -23,13 +22,13 @@ struct Int8Lookup {
   uint32_t target = GANTRY_NONE;  ///< value, of u8 or s8
 };
 
-/// The largest function that ends with node `last`, a QuantizeLinear, of nodes that may be taken
-/// and whose other results nobody reads. Nothing: the node is none, or what it rounds depends on
-/// more than one tensor.
+/// The largest such set of nodes that ends with `last`, a QuantizeLinear, of nodes that `may_take`
+/// allows and that no node outside the set reads. Nothing if `last` is another operator, or its
+/// input depends on several tensors.
 std::optional<Int8Lookup> int8_lookup_at(const sdk::GraphIndex& index, uint32_t last,
                                          const std::function<bool(uint32_t node)>& may_take);
 
-/// The function's results.
+/// The lookup table of the nodes.
 LookupTable table_of(const sdk::GraphIndex& index, const Int8Lookup& function);
 
 }  // namespace gantry::x86

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels that work on int8 tensors element by element have in common: a source in the
-// order that the result is written in, and bounds of what is written.
+// Code that the int8 element-wise kernels share: a source in the memory order of the result, and
+// the bounds of an epilogue.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,31 @@
 
 namespace gantry::x86 {
 
-/// A source of int8, of any rank; one that stands channels-last has a rank of 3 to 5.
+/// An int8 source of any rank.
 struct Int8Source {
   int slot = 0;
-  bool is_formatted = false;  ///< it stands channels-last
+  bool is_formatted = false;  ///< it is channels-last, of rank 3 to 5
 
   Int8Source() = default;
   Int8Source(const KernelArgs& args, uint32_t value);
 
-  /// Its numbers in dense order or, `is_wanted_formatted`, channels-last, where they stand or in
-  /// scratch memory of the call.
+  /// Its elements, channels-last if `is_wanted_formatted`, else in dense order: the tensor itself
+  /// or, reordered, scratch memory of the call.
   const uint8_t* in_order(sdk::Call& call, bool is_wanted_formatted) const;
 };
 
-/// Between what an epilogue of Relu and Clip leaves its results.
+/// Bounds that an epilogue of Relu and Clip puts on its results.
 struct Int8Bounds {
   float lowest = -std::numeric_limits<float>::infinity();
   float highest = std::numeric_limits<float>::infinity();
 };
-/// Nothing: there is a step among them that is no bound.
+/// Nothing if the epilogue has any other step.
 std::optional<Int8Bounds> int8_bounds_of(const Epilogue& epilogue);
 
-/// BatchNormalization between int8 values, with an epilogue that only bounds it.
+/// BatchNormalization between int8 tensors, with an epilogue of Relu and Clip.
 std::string int8_batch_norm_refusal(const GraphIndex& index, const Fusion& fusion);
 Made make_int8_batch_norm(const KernelArgs& args);
-/// Add, Sub, Sum or Mul of two int8 tensors, of which one may be broadcast to the other.
+/// Add, Sub, Sum or Mul of two int8 tensors, one of which may be broadcast to the other.
 std::string int8_binary_refusal(const GraphIndex& index, const Fusion& fusion);
 Made make_int8_binary(const KernelArgs& args);
 

@@ -44,8 +44,8 @@ const Named* find(const Table& table, const sdk::NodeView& node) {
   return found == table.end() ? nullptr : &*found;
 }
 
-/// What the passes of the host raise to one operator, which is worth more than a set: the Tanh of a
-/// GELU, the Clip of a HardSwish, the division by the deviation of a normalisation.
+/// True of a node of a pattern that the host's passes fuse into one operator, which is better than
+/// a set: the Tanh of a GELU, the Clip of a HardSwish, the Div of a normalisation.
 bool is_part_of_more(const sdk::GraphIndex& index, uint32_t node) {
   const sdk::NodeView view = index.node(node);
   const auto is = [&](uint32_t other, std::string_view op) {
@@ -82,7 +82,7 @@ std::optional<Elementwise> with_numbers(const sdk::NodeView& node) {
   return std::nullopt;
 }
 
-/// Gives places to values while they are wanted.
+/// Writes the program; assigns slots to values as long as they are live.
 class Writer {
  public:
   Writer(const sdk::GraphIndex& index, const std::vector<uint32_t>& nodes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of nodes that work element by element on f32 and make tensors of one shape, and what runs
-// such a set in one pass. Pure functions.
+// Sets of element-wise f32 nodes with results of one shape, and the program that runs a set in one
+// pass. Pure functions.
 #pragma once
 
 #include <gantry/sdk/graph_index.h>
@@ -15,46 +15,46 @@
 
 namespace gantry::x86 {
 
-/// What a node does to each element.
+/// The operation of a node.
 struct Elementwise {
   Operation operation = Operation::kAdd;
   float alpha = 0;
   float beta = 0;
-  uint32_t operands = 1;  ///< leading inputs that are tensors; others are read when compiling
+  uint32_t operands = 1;  ///< leading inputs read in a run; the others are constant parameters
 };
-/// Nothing: the node is none of these, or its ranks are not known.
+/// Nothing if the node is not a supported f32 element-wise operator, or a rank is unknown.
 std::optional<Elementwise> elementwise_of(const sdk::GraphIndex& index, uint32_t node);
 
-/// The largest sets of two nodes and more among those that may be taken, each in ascending order,
-/// connected, of results of one shape as far as the graph tells, and without a way from a member
-/// over other nodes back to a member.
+/// The largest connected sets of at least two nodes that `may_take` allows, whose results provably
+/// have one shape, and which are convex (no path leaves a set and enters it again). Each is
+/// ascending.
 std::vector<std::vector<uint32_t>> elementwise_sets(
     const sdk::GraphIndex& index, const std::function<bool(uint32_t node)>& may_take);
 
-/// The set of a claim that is compiled, whose last node is `root`; empty: there is none. Requires
-/// that only nodes of that claim may be taken.
+/// The set with `root` as its last node; empty: there is none. Requires that `may_take` allows
+/// exactly the nodes of the claim that is compiled.
 std::vector<uint32_t> elementwise_set_at(const sdk::GraphIndex& index,
                                          const std::function<bool(uint32_t node)>& may_take,
                                          uint32_t root);
 
-/// Such a set as a fusion, whose root is its first node. Its addend is the operand that its result
-/// may be written over.
+/// A set as a fusion, whose root is its first node. The fusion's addend is the operand that the
+/// result may overwrite.
 Fusion elementwise_fusion(const sdk::GraphIndex& index, const std::vector<uint32_t>& nodes);
 
-/// A set as it is run. Places: first operands, then results, then `buffers` more.
+/// The instructions of a set. Its slots: operands, results, then `buffers` temporaries.
 struct ElementwiseProgram {
   struct Operand {
     uint32_t value = GANTRY_NONE;
-    bool is_whole = false;  ///< it has the shape of the results, else it is broadcast to that
+    bool is_whole = false;  ///< it has the shape of the results; else it is broadcast
   };
   std::vector<Operand> operands;
   std::vector<uint32_t> results;  ///< values
   size_t buffers = 0;
   std::vector<Instruction> instructions;
-  /// The only result is made by the last instruction, so that it may stand where an operand does.
+  /// There is one result, and the last instruction writes it, so it may overwrite an operand.
   bool may_overwrite = false;
 };
-/// `results`: the values that leave the set.
+/// `results`: the values that are read outside the set.
 ElementwiseProgram program_of(const sdk::GraphIndex& index, const std::vector<uint32_t>& nodes,
                               const std::vector<uint32_t>& results);
 

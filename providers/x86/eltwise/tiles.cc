@@ -16,8 +16,8 @@ void for_each_axis(int rank, AxisOrder order, Body&& body) {
   if (is_channels_last) body(0);
 }
 
-/// Elements of a tile: as many periods of the operands as fit, so that what is broadcast is the
-/// same in each tile and need not be brought there again.
+/// Elements of a tile: whole periods of the operands if they fit, so that a broadcast operand is
+/// the same in each tile and is copied once.
 int64_t tile_of(const TilePass& pass) {
   int64_t step = kTileStep;
   for (size_t i = 0; i < pass.operand_count; ++i) {
@@ -30,7 +30,7 @@ int64_t tile_of(const TilePass& pass) {
   return std::min(most, (pass.element_count + kTileStep - 1) / kTileStep * kTileStep);
 }
 
-/// What one thread works with: memory for a tile of each place.
+/// Memory of one thread: a tile for each slot.
 class Part {
  public:
   Part(const TilePass& pass, int64_t tile, float* memory, float** places, int64_t* filled)
@@ -42,7 +42,7 @@ class Part {
 
   void run(int64_t first) const {
     const int64_t elements = std::min(tile_, pass_.element_count - first);
-    const bool is_partial = elements % kTileStep != 0;  // more would be read and written
+    const bool is_partial = elements % kTileStep != 0;  // whole steps exceed the tensors
     for (size_t i = 0; i < pass_.operand_count; ++i) place_operand(i, first, elements, is_partial);
     float** const results = places_ + pass_.operand_count;
     for (size_t i = 0; i < pass_.result_count; ++i)
@@ -70,7 +70,7 @@ class Part {
       }
     }
     places_[i] = own(i);
-    // Which repetition the tile is part of, if of one only and at its period's beginning.
+    // The tile starts a period and is within one repetition.
     const int64_t period = operand.period();
     const bool repeats = period > 0 && first % period == 0 &&
                          first / operand.repeated() == (first + elements - 1) / operand.repeated();
@@ -102,7 +102,7 @@ void TileOperand::add_axis(int64_t extent, int64_t stride) {
   if (extent == 1) return;
   const auto next = static_cast<size_t>(axes_);
   const bool is_same = next > 0 && stride == strides_[next - 1] * extents_[next - 1];
-  // What is broadcast along neighbouring axes, too, is one axis.
+  // Neighbouring broadcast axes are merged too.
   if (is_same) {
     extents_[next - 1] *= extent;
   } else {

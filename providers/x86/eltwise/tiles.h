@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs instructions (code.h) over whole tensors: tile by tile of the results, in the order in which
-// these stand in memory. Operands may be broadcast in any way, none of which needs code of its own.
+// Runs instructions (code.h) over whole tensors, tile by tile in the memory order of the results.
+// Operands may have any broadcast.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -16,25 +16,25 @@ namespace gantry::x86 {
 
 constexpr int kMostAxes = 8;
 
-/// An operand as the results meet it: axes in the results' memory order, innermost first,
-/// neighbouring axes that one stride describes being merged. Trivially copyable.
+/// An operand broadcast to the results: its axes in the results' memory order, innermost first,
+/// with neighbours merged if one stride describes them. Borrows the data. Trivially copyable.
 class TileOperand {
  public:
   TileOperand() = default;
-  /// Without axes yet: one element.
+  /// One element, without axes.
   explicit TileOperand(const float* data) : data_(data) {}
 
-  /// The next axis outwards. `stride`: in elements; 0: broadcast along it.
+  /// Adds the next outer axis. `stride`: in elements; 0: broadcast.
   void add_axis(int64_t extent, int64_t stride);
 
-  /// Elements of the results after which the operand's elements are met again; 0: they are not.
+  /// Number of result elements after which the operand's elements repeat; 0: they do not.
   [[nodiscard]] int64_t period() const { return period_; }
-  /// How many elements of the results repeat one period, before the operand goes on.
+  /// Number of result elements that consist of repetitions of the same period.
   [[nodiscard]] int64_t repeated() const { return repeated_; }
-  /// Where elements [begin, begin + count) of the results meet neighbours in memory; null: they
-  /// do not.
+  /// The operand's elements for results [begin, begin + count) if they are contiguous in memory;
+  /// else null.
   [[nodiscard]] const float* contiguous(int64_t begin, int64_t count) const;
-  /// What elements [begin, begin + count) of the results meet.
+  /// Copies the operand's elements for results [begin, begin + count).
   void copy(int64_t begin, int64_t count, float* to) const;
 
  private:
@@ -46,12 +46,13 @@ class TileOperand {
   std::array<int64_t, kMostAxes> strides_{};
 };
 
-/// An operand of `shape`, which stands in `order`, broadcast to results of shape `to` in
+/// An operand of `shape` in memory order `order`, broadcast to results of shape `to` in
 /// `result_order`. Requires that it broadcasts, and ranks up to kMostAxes.
 TileOperand broadcast_operand(const float* data, const sdk::Shape& shape, AxisOrder order,
                               const sdk::Shape& to, AxisOrder result_order);
 
-/// What is run. Places of the instructions: operands, results, then `buffers` more.
+/// Arguments of run_tiles(). Slots of the instructions: operands, results, then `buffers`
+/// temporaries.
 struct TilePass {
   const std::vector<Instruction>& instructions;
   const TileOperand* operands;

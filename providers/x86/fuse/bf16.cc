@@ -11,7 +11,7 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int kChains = 12;  // that do not wait for each other
+constexpr int kChains = 12;  // independent dependency chains
 constexpr int kSteps = 400;
 
 [[gnu::target("avx512f,avx512bf16")]] float multiply_bf16() {
@@ -36,7 +36,7 @@ constexpr int kSteps = 400;
   return _mm512_cvtss_f32(sums[0]);
 }
 
-/// The shortest of some calls, in nanoseconds.
+/// The shortest time of several calls, in nanoseconds.
 double time_of(float (*function)()) {
   double least = 1e9;
   volatile float result = 0;
@@ -50,8 +50,8 @@ double time_of(float (*function)()) {
   return least;
 }
 
-/// True if a product takes clearly less time in bf16. An instruction does twice as many, but some
-/// CPUs run half as many of them at once. Requires the instructions.
+/// True if multiply-adds are clearly faster in bf16. An instruction does twice as many as in f32,
+/// but some CPUs issue half as many per cycle. Requires AVX-512 BF16.
 bool multiplies_faster() {
   static const bool is_faster = [] {
     constexpr double kGain = 1.3;
@@ -77,7 +77,7 @@ bool is_worth_bf16(const GraphIndex& index, const Fusion& fusion, const Options&
   if (!options.is_bf16 || fusion.is_quantized() || !has_constant_weights(index, fusion))
     return false;
   const sdk::NodeView node = index.node(fusion.root);
-  constexpr int64_t kLeastChannels = 16;  // that are summed over in one place
+  constexpr int64_t kLeastChannels = 16;  // of the input, per group
   if (node.op_type() == "Conv")
     return index.value(fusion.weights).extent(1) >= kLeastChannels && multiplies_faster();
   if (node.op_type() != "MatMul" && node.op_type() != "Gemm") return false;

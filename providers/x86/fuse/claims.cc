@@ -18,7 +18,7 @@
 namespace gantry::x86 {
 namespace {
 
-/// Channels-last of ranks 3 to 5, as the boundary says it.
+/// The channels-last gantry_format of ranks 3 to 5.
 const gantry_format& format_of(int rank) {
   static const auto formats = [] {
     std::array<gantry_format, 6> all{};
@@ -34,7 +34,7 @@ const gantry_format& format_of(int rank) {
   return formats.at(static_cast<size_t>(rank));
 }
 
-/// Answers the claim question for one graph.
+/// Makes the claims for one graph.
 class Claimer {
  public:
   Claimer(const gantry_host* host, const gantry_claim_request& request)
@@ -52,7 +52,7 @@ class Claimer {
       if (!is_taken_[node]) lookups[node] = match(kFamilies[kInt8Lookup], node);
       if (lookups[node]) take_nodes(*lookups[node]);
     }
-    // What reads int8 values fuses nodes that stand before it.
+    // Int8 fusions contain the DequantizeLinear nodes before their root, so they are claimed first.
     std::vector<std::unique_ptr<Fusion>> quantized(count);
     for (uint32_t node = 0; node < count; ++node) {
       const Family* family = is_taken_[node] ? nullptr : family_of_root(node);
@@ -82,7 +82,7 @@ class Claimer {
   /// The family that a node can be the root of; null: none.
   [[nodiscard]] const Family* family_of_root(uint32_t node) const {
     const sdk::NodeView view = index_.node(node);
-    // Of a recurrent layer perhaps only the last state counts.
+    // A recurrent layer may have its last state as its only output.
     const uint32_t outputs = is_recurrent(view.op_type()) ? view.output_count() : 1;
     bool has_output = false;
     for (uint32_t i = 0; i < outputs; ++i) has_output = has_output || view.output(i).present();
@@ -96,12 +96,11 @@ class Claimer {
     return &kFamilies[family_of(view.op_type())];
   }
 
-  /// The nodes that nobody has.
+  /// The nodes that no claim has taken.
   [[nodiscard]] MatchScope free_nodes() const {
     return {index_, options_, [this](uint32_t node) { return !is_taken_[node]; }};
   }
-  /// Likewise, without those that say what int8 values stand for: what can be done in int8 is taken
-  /// first.
+  /// Likewise, without DequantizeLinear nodes: int8 fusions have been claimed before.
   [[nodiscard]] MatchScope free_float_nodes() const {
     return {index_, options_, [this](uint32_t node) {
               return !is_taken_[node] && index_.node(node).op_type() != "DequantizeLinear";
@@ -131,7 +130,7 @@ class Claimer {
     const MatchScope scope = free_float_nodes();
     auto fusion = family->match(scope, node);
     std::string reason = family->refusal(index_, *fusion);
-    if (!reason.empty() && fusion->nodes.size() > 1) {  // perhaps without what is around it
+    if (!reason.empty() && fusion->nodes.size() > 1) {  // perhaps the root alone is not refused
       fusion = family->match(scope.alone(), node);
       reason = family->refusal(index_, *fusion);
     }
@@ -147,12 +146,12 @@ class Claimer {
     }
     claim_fusion(*family, *fusion);
     if (fusion->nodes.size() == 1) return;
-    // By itself too, for when the set is not granted.
+    // The root alone too, in case the host does not grant the fusion.
     claim_fusion(*family, *family->match(scope.alone(), node));
     is_channels_last_[fusion->target.value] = is_channels_last_[one.target.value];
   }
 
-  /// True of one result for a plane of many elements, as far as is known.
+  /// True of a global pool over a plane of many elements, as far as the extents are known.
   [[nodiscard]] bool has_large_plane(uint32_t node) const {
     constexpr int64_t kManyElements = 128;
     const std::string_view op = index_.node(node).op_type();
@@ -164,8 +163,8 @@ class Claimer {
     return elements >= kManyElements;
   }
 
-  /// True of a pool over other than two axes, of a dilated one, and of fewer channels than the
-  /// library lays side by side.
+  /// True of a pool that is not 2-D, is dilated, or has fewer channels than a vector of the
+  /// library.
   [[nodiscard]] bool has_unusual_windows(uint32_t node) const {
     const std::string_view op = index_.node(node).op_type();
     if (op != "MaxPool" && op != "AveragePool") return false;
@@ -176,7 +175,7 @@ class Claimer {
            std::any_of(dilations.begin(), dilations.end(), [](int64_t step) { return step > 1; });
   }
 
-  /// An Attention, or the nodes around a Softmax; false: they are none that is taken.
+  /// Claims an Attention node, or the attention around a Softmax; false: there is none.
   bool claim_attention(uint32_t node) {
     const auto fusion = match(kFamilies[kAttention], node);
     if (!fusion) return false;
@@ -185,8 +184,8 @@ class Claimer {
     return true;
   }
 
-  /// The convolutions around a depthwise one; each is claimed by itself too, for when the block is
-  /// not granted.
+  /// Claims a depthwise convolution with the 1x1 convolutions around it. Each of them is claimed
+  /// alone too, in case the host does not grant the block.
   void claim_depthwise_block(uint32_t node) {
     const MatchScope scope(index_, options_, [this](uint32_t other) {
       return !is_taken_[other] && !is_in_block_[other];
@@ -203,7 +202,7 @@ class Claimer {
     is_channels_last_[lookup.target.value] = is_channels_last_[source];
   }
 
-  /// Matmuls of two activations that are no part of an attention, which has been looked for now.
+  /// Claims matmuls of two activations. Requires that attention, which contains some, is claimed.
   void claim_dynamic_matmuls() {
     const Family& family = kFamilies[kDynamicMatMul];
     const MatchScope scope = free_float_nodes();
@@ -219,7 +218,7 @@ class Claimer {
     }
   }
 
-  /// What works element by element and is left over, in sets.
+  /// Claims the element-wise nodes that no other claim has taken, in sets.
   void claim_elementwise_sets() {
     for (const std::vector<uint32_t>& nodes : elementwise_sets(index_, free_nodes().predicate())) {
       const Fusion fusion = elementwise_fusion(index_, nodes);
@@ -253,7 +252,7 @@ class Claimer {
     return port;
   }
 
-  /// True of what the fusion reads in each run as quantized numbers, be it a constant.
+  /// True of a quantized source or addend, which each run reads even if it is constant.
   static bool is_tensor(const Fusion& fusion, uint32_t value) {
     return (fusion.addend.quantization && fusion.addend.value == value) ||
            std::any_of(fusion.sources.begin(), fusion.sources.end(), [&](const Port& source) {
@@ -261,18 +260,18 @@ class Claimer {
            });
   }
 
-  /// True if no node of the fusion reads a constant in a run.
+  /// True if the fusion reads a constant only when it is compiled.
   [[nodiscard]] bool is_read_in_compile_only(const Family& family, const Fusion& fusion,
                                              const std::vector<InputSlot>& slots,
                                              uint32_t value) const {
-    // What stands around an root takes constants only, but for the tensors that it dequantizes.
+    // Nodes around the root read only constants, except the tensors that they dequantize.
     return !is_tensor(fusion, value) && sdk::all_slots_of(slots, value, [&](const InputSlot& slot) {
       return (slot.node != fusion.root && !family.is_set) ||
              family.is_parameter(index_, slot.node, slot.position);
     });
   }
 
-  /// `root`: at which the family matches it.
+  /// `root`: the node at which the family matches the fusion.
   void claim(const Family& family, const Fusion& fusion, uint32_t root, bool leaves_channels_last) {
     const std::vector<InputSlot> slots = index_.input_slots(fusion.nodes);
     const std::vector<uint32_t> results = index_.output_slots(fusion.nodes);
@@ -287,11 +286,11 @@ class Claimer {
           inputs.emplace_back(port_of(slots[i].value, family.has_channels && !is_constant));
       if (is_constant && is_read_in_compile_only(family, fusion, slots, slots[i].value))
         port.flags = GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
-      // Not where the root reads the same value, which it does until its last element is made.
+      // Not if the root reads the addend too: it does so until its last result is stored.
       const auto is_addend = [&](const InputSlot& slot) {
         return slot.value != GANTRY_NONE && slot.value == fusion.addend.value;
       };
-      // What is added in place has the target's element type.
+      // In-place addition needs one dtype for addend and target.
       if (fusion.addend.type() == fusion.target.type() && is_addend(slots[i]) && i < 64 &&
           std::count_if(slots.begin(), slots.end(), is_addend) == 1)
         overwrites |= uint64_t{1} << i;
@@ -336,12 +335,12 @@ class Claimer {
     return name;
   }
 
-  // Near what the cores can do: what is behind the root costs next to nothing.
+  // Near the cores' peak rate. An epilogue costs next to nothing.
   [[nodiscard]] double estimated_ns(const Fusion& fusion) const {
     constexpr double kStartNs = 500;
     constexpr double kOperationsPerNs = 150;
     constexpr double kBytesPerNs = 15;
-    constexpr double kQuantized = 4;  // times as many numbers in int8
+    constexpr double kQuantized = 4;  // times as many elements per vector in int8
     sdk::Work work = sdk::work_of(index_.node(fusion.root));
     if (!work.is_known) return -1;
     for (const uint32_t node : fusion.nodes) {  // a block has several convolutions
@@ -358,10 +357,10 @@ class Claimer {
   Options options_;
   GraphIndex index_;
   std::vector<bool> is_taken_;          // by node
-  std::vector<bool> is_in_block_;       // by node; taken by themselves too
+  std::vector<bool> is_in_block_;       // by node, which is claimed alone too
   std::vector<bool> is_channels_last_;  // by value
   std::vector<const gantry_format*> formats_;
-  std::vector<std::pair<uint32_t, std::string>> refusals_;  // of nodes that no set takes after all
+  std::vector<std::pair<uint32_t, std::string>> refusals_;  // reported unless a set takes the node
 };
 
 }  // namespace

@@ -89,8 +89,8 @@ class Grower {
     return true;
   }
 
-  // False: the numbers that would stand in for the nodes overflow or vanish, where the nodes' own
-  // results need not.
+  // False if the folded scales or shifts overflow or underflow where the nodes' own results might
+  // not.
   bool apply(const std::vector<float>& scale, const std::vector<float>& shift) {
     const bool is_first = epilogue_.scale.empty();
     std::vector<float> scales = is_first ? scale : epilogue_.scale;
@@ -107,7 +107,7 @@ class Grower {
     return true;
   }
 
-  // Whether weights times these scales neither overflow nor vanish.
+  // True if weights times these scales neither overflow nor underflow.
   bool fit_weights(const std::vector<float>& scales) {
     constexpr float kSmall = 0x1p-30F, kLarge = 0x1p30F;  // any sensible weight bears these
     constexpr float kLeast = 0x1p-100F, kMost = 0x1p100F;
@@ -123,7 +123,7 @@ class Grower {
     return weight * most <= kMost && (weight * least >= kLeast || weight <= kLeast);
   }
 
-  // Of constant weights in floats; 1 for others. Read once, and only where scales ask for it.
+  // The largest magnitude of constant f32 weights; 1 for others. Read once, on demand.
   float largest_weight() {
     if (largest_weight_ >= 0) return largest_weight_;
     largest_weight_ = 1;
@@ -173,8 +173,8 @@ class Grower {
     return true;
   }
 
-  // An addition behind a QuantizeLinear and the DequantizeLinear that undoes it, as quantizers
-  // leave them between a convolution and its residual. The rounding is kept.
+  // An Add after a QuantizeLinear and a DequantizeLinear of equal parameters, as quantizers leave
+  // them between a convolution and its residual. The kernel rounds as they do.
   bool take_rounded_addition(uint32_t next) {
     if (!traits_.is_quantized || !is_allowed(next)) return false;
     const sdk::NodeView quantize = index_.node(next);
@@ -224,7 +224,7 @@ class Grower {
     const std::string_view op = node.op_type();
     if (op == "Sigmoid") return Gate{{first}, {algorithm::eltwise_swish, 1, 0}};
     if (op == "HardSigmoid") {
-      constexpr float kUnits = 0x1p-24F;  // two in the last place of a sixth
+      constexpr float kUnits = 0x1p-24F;  // 2 ULP of a sixth
       const bool is_standard = std::abs(node.get_float("alpha", 0.2F) - 1.0F / 6.0F) <= kUnits &&
                                node.get_float("beta", 0.5F) == 0.5F;
       if (!is_standard) return std::nullopt;
@@ -242,7 +242,8 @@ class Grower {
     return std::nullopt;
   }
 
-  /// The number that a Mul multiplies the end of the epilogue by, of a rank that changes nothing.
+  /// The constant scalar that a Mul multiplies the epilogue's output by, if its rank does not
+  /// change the result's.
   [[nodiscard]] std::optional<float> factor_of(uint32_t product) const {
     const gantry_node& raw = index_.raw(product);
     if (raw.input_count != 2) return std::nullopt;

@@ -17,13 +17,13 @@ bool is_third(const GraphIndex&, uint32_t, uint32_t position) { return position 
 bool is_always(const GraphIndex&, uint32_t, uint32_t) { return true; }
 bool is_never(const GraphIndex&, uint32_t, uint32_t) { return false; }
 std::string nothing_is_refused(const GraphIndex&, const Fusion&) { return {}; }
-// The number that scores are multiplied by; no mask, the operator's own neither.
+// The scale of the scores. A mask (Add, or an input of Attention) is read in each run.
 bool is_attention_parameter(const GraphIndex& index, uint32_t node, uint32_t) {
   const std::string_view op_type = index.node(node).op_type();
   return op_type != "Add" && op_type != "Attention";
 }
 
-/// A root with what fits its pass, as its traits tell.
+/// A root with the epilogue that its traits allow.
 template <RootTraits (*traits)(const GraphIndex&, uint32_t)>
 std::unique_ptr<Fusion> match_with_epilogue(const MatchScope& scope, uint32_t root) {
   return match_epilogue(scope, root, traits(scope.index(), root));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The families of kernels of this provider, in one table: what each matches, what it refuses, and
-// what may compute it. Pure.
+// The kernel families of this provider, in one table: what each one matches and refuses, and its
+// implementations. Pure.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace gantry::x86 {
 
-/// Families of kernels; the row of a claim's tag is one of them.
+/// Rows of kFamilies. A claim's tag (sdk::FusionTag) holds one of them.
 enum FamilyIndex : size_t {
   kConv,
   kMatMul,
@@ -39,29 +39,30 @@ enum FamilyIndex : size_t {
 
 struct Family {
   const char* kernel;  ///< name shown to users
-  /// What is fused at a root node; null: nothing is. Asked over the whole graph for a claim, and
-  /// over the claim's nodes when it is compiled.
+  /// The fusion at a root node; null: none. Called over the whole graph for a claim, and over the
+  /// claim's nodes when it is compiled: both calls must find the same nodes.
   std::unique_ptr<Fusion> (*match)(const MatchScope& scope, uint32_t root);
-  /// Why the family does not take a match, a sentence without a final stop; empty: it does.
+  /// Why the family does not run a match, a sentence without a final stop; empty: it does.
   std::string (*refusal)(const GraphIndex& index, const Fusion& fusion);
-  /// The implementations that may compute a match, the preferred first; the last takes every one.
+  /// The implementations of a match, the preferred first. The last one refuses none.
   std::span<const Implementation> (*implementations)(const Fusion& fusion);
-  /// whether an input of the root that is constant is read when the claim is compiled
+  /// True if a constant input is read only when the claim is compiled, so that a run need not have
+  /// it. Called for the root, and with is_set for every node.
   bool (*is_parameter)(const GraphIndex& index, uint32_t node, uint32_t position);
-  bool has_channels = false;                ///< its tensors can stand channels-last
-  bool starts_format = false;               ///< its output is channels-last whatever the input is
-  bool needs_format = false;                ///< taken only where an input stands channels-last
-  const char* (*instructions)() = nullptr;  ///< of kernels whose code is this provider's own
-  bool is_set = false;                      ///< of equal nodes, none of which is the root
+  bool has_channels = false;   ///< its tensors may be channels-last
+  bool starts_format = false;  ///< its output is channels-last even if its inputs are not
+  bool needs_format = false;   ///< claimed only if an input is channels-last
+  const char* (*instructions)() = nullptr;  ///< instruction set for the kernel's name; null: none
+  bool is_set = false;                      ///< is_parameter is called for every node
 };
 
 extern const std::array<Family, kFamilyCount> kFamilies;
 
-/// The family that fuses nodes around a root of an operator of ai.onnx; of operators that no family
-/// names: kEltwise, which refuses them.
+/// The family whose root is an ai.onnx operator. Unknown operators: kEltwise, which refuses them.
 FamilyIndex family_of(std::string_view op_type);
+/// LSTM, GRU, RNN and DynamicQuantizeLSTM.
 bool is_recurrent(std::string_view op_type);
-/// Of those that a pool over the whole plane is.
+/// ReduceMean and ReduceMax, which are global pools if they reduce all spatial axes.
 bool is_reduction(std::string_view op_type);
 
 }  // namespace gantry::x86

@@ -8,10 +8,10 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr uint32_t kWeights = 1;  // position of an root's weights among its inputs
+constexpr uint32_t kWeights = 1;  // position of a root's weights among its inputs
 constexpr uint32_t kBias = 2;
 
-/// Adds to a fusion what is quantized around its epilogue.
+/// Adds the QuantizeLinear and DequantizeLinear nodes around a root and its epilogue to a fusion.
 class Surroundings {
  public:
   Surroundings(const GraphIndex& index, const RootTraits& traits,
@@ -38,7 +38,7 @@ class Surroundings {
     return true;
   }
 
-  /// What dequantizes the tensor that the epilogue adds, and what quantizes the result.
+  /// Fuses the DequantizeLinear of the epilogue's addend and the QuantizeLinear of the result.
   void take_ends(Fusion& fusion) const {
     if (fusion.addend.value != GANTRY_NONE) {
       const uint32_t node = dequantizer(fusion.addend.value);
@@ -103,9 +103,9 @@ class Surroundings {
   uint32_t root_;
 };
 
-// Of a QLinearConv or QLinearMatMul, whose inputs are: a tensor, its scale and zero point, the
-// weights with theirs, scale and zero point of the result, and a bias. Sources without a
-// quantization: they are not known when the model is loaded.
+// The fusion of a QLinearConv or QLinearMatMul. Inputs: source, its scale and zero point; weights,
+// their scale and zero point; scale and zero point of the result; bias. If a scale or zero point is
+// not constant, the sources have no quantization, and the family refuses.
 Fusion fusion_of_qlinear(const GraphIndex& index, uint32_t root, int weights_axis) {
   const sdk::NodeView node = index.node(root);
   const gantry_node& raw = index.raw(root);
@@ -125,7 +125,7 @@ Fusion fusion_of_qlinear(const GraphIndex& index, uint32_t root, int weights_axi
   return fusion;
 }
 
-// True for one number, or one for each of `channels` along the last axis.
+// True for a single f32 element, or one for each of `channels` along the last axis.
 bool is_scale(const sdk::ValueView& value, int64_t channels) {
   if (value.dtype() != GANTRY_FLOAT || value.rank() < 0) return false;
   for (int i = 0; i < value.rank(); ++i) {
@@ -135,7 +135,8 @@ bool is_scale(const sdk::ValueView& value, int64_t channels) {
   return true;
 }
 
-// Of a MatMulInteger: its result is cast to floats and multiplied, and that has an epilogue.
+// The fusion of a MatMulInteger with the Cast to f32 and the Mul that dequantize its result, and
+// the epilogue of that.
 Fusion fusion_of_matmul_integer(const GraphIndex& index, uint32_t root, const RootTraits& traits,
                                 const std::function<bool(uint32_t)>& may_take) {
   const sdk::NodeView node = index.node(root);
@@ -191,7 +192,7 @@ Fusion fusion_of(const GraphIndex& index, uint32_t root, const RootTraits& trait
   const Surroundings around(index, traits, may_take, root);
   fusion.sources = around.plain_sources();
   RootTraits own = traits;
-  // What is folded into floats cannot be folded into 8 bits.
+  // Scales can be folded into f32 weights, not into int8 weights.
   own.is_quantized = around.take_operands(fusion);
   if (own.is_quantized) own.channels = 0;
   fusion.epilogue = epilogue_of(index, root, own, may_take);

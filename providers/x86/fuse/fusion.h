@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A claim: an operator, the root, with the nodes that are done in its own pass. Behind it stands
-// its epilogue; around both, where the numbers are of int8, the nodes that say what they stand for.
-// Pure functions.
+// A fusion: a root node, its epilogue and, for int8, the QuantizeLinear and DequantizeLinear nodes
+// around both. One kernel runs all of them. Pure functions.
 #pragma once
 
 #include <gantry/sdk/fusion.h>
@@ -17,10 +16,10 @@
 
 namespace gantry::x86 {
 
-/// A tensor of the run as the claim reads or writes it.
+/// An activation tensor that the fusion reads or writes.
 struct Port {
   uint32_t value = GANTRY_NONE;
-  std::optional<Quantization> quantization;  ///< none: it is f32, or its numbers only move
+  std::optional<Quantization> quantization;  ///< none: f32, or any dtype that is only copied
 
   [[nodiscard]] Type type() const { return quantization ? quantization->type : Type::f32; }
 };
@@ -28,59 +27,58 @@ struct Port {
 struct Fusion : sdk::FusionMatch {
   uint32_t root = 0;
   Epilogue epilogue;
-  std::vector<Port> sources;  ///< the root's tensors of the run, by position
-  Port addend;                ///< what the epilogue adds; value GANTRY_NONE: nothing
-  Port target;
-  uint32_t weights = GANTRY_NONE;  ///< value of constant weights
+  std::vector<Port> sources;       ///< the root's activations, by input position
+  Port addend;                     ///< what the epilogue adds; value GANTRY_NONE: nothing
+  Port target;                     ///< the result
+  uint32_t weights = GANTRY_NONE;  ///< value of the weights, before a DequantizeLinear
   std::optional<WeightQuantization> weight_quantization;
-  /// value of what the root adds to each channel: floats, or i32 in the scale of the products
+  /// value of the root's bias: f32, or i32 in units of source scale * weight scale
   uint32_t bias = GANTRY_NONE;
-  /// Of an root that makes i32: what its results, as floats, are multiplied by, one number or one
-  /// for each channel; GANTRY_NONE: they stay i32.
+  /// MatMulInteger: value that the dequantizing Mul multiplies by, one element or one per channel;
+  /// GANTRY_NONE: the result stays i32
   uint32_t scale = GANTRY_NONE;
-  uint32_t zero_point = GANTRY_NONE;  ///< of the first source; GANTRY_NONE: 0
-  /// a DequantizeLinear of a constant that makes the bias; GANTRY_NONE: the bias is a constant
+  uint32_t zero_point = GANTRY_NONE;  ///< MatMulInteger: of the first source; GANTRY_NONE: 0
+  /// DequantizeLinear of a constant that makes the bias; GANTRY_NONE: `bias` is read as it is
   uint32_t bias_node = GANTRY_NONE;
-  bool rounds_to_bf16 = false;     ///< what it multiplies, weights too; all else stays f32
-  std::optional<Shuffle> shuffle;  ///< of the channels of the first source, whose value it reads
+  bool rounds_to_bf16 = false;     ///< source and weights are; everything else stays f32
+  std::optional<Shuffle> shuffle;  ///< before the root; sources[0] is then the shuffle's source
 
-  /// True if the root works on int8 values.
+  /// True if the root's operands are int8.
   [[nodiscard]] bool is_quantized() const {
     return !sources.empty() && sources[0].quantization.has_value();
   }
-  /// Of the first source as it is multiplied, and of the weights.
+  /// Dtypes in which the first source and the weights are multiplied.
   [[nodiscard]] Type source_type() const { return rounds_to_bf16 ? Type::bf16 : sources[0].type(); }
   [[nodiscard]] Type weights_type() const {
     return weight_quantization ? Type::s8 : rounds_to_bf16 ? Type::bf16 : Type::f32;
   }
 };
 
-/// What stands around node `root`, of nodes that may be taken. Of an operator that has scales and
-/// zero points among its inputs (QLinearConv, QLinearMatMul): the node alone.
+/// The fusion at `root`, of nodes that `may_take` allows. QLinearConv and QLinearMatMul, whose
+/// scales and zero points are inputs, stay alone.
 Fusion fusion_of(const GraphIndex& index, uint32_t root, const RootTraits& traits,
                  const std::function<bool(uint32_t node)>& may_take);
 
-/// A node by itself.
+/// A fusion of one node, without sources and weights.
 Fusion single_node_fusion(const GraphIndex& index, uint32_t node);
 
-/// Takes the nodes that exchange the channels of the first source into the fusion, if there are
-/// any.
+/// Fuses the channel shuffle that makes the first source, if there is one.
 void fuse_channel_shuffle(const GraphIndex& index, Fusion& fusion,
                           const std::function<bool(uint32_t node)>& may_take);
 
-/// True if nobody reads what the fusion adds to its result when it has run, so that the host may
-/// let the result take its place.
+/// True if the host may write the result over the addend: the addend has the result's dtype, is
+/// made by a node, is no graph output, and no node after the fusion reads it.
 bool may_replace_addend(const GraphIndex& index, const Fusion& fusion);
 
-/// The bias as floats; zeros if there is none. `channels`: how many. Nothing: it is no constant of
-/// that many numbers.
+/// The bias, dequantized, of `channels` elements; zeros if there is none. Nothing if the bias is
+/// not constant or has another number of elements.
 std::optional<std::vector<float>> bias_of(const GraphIndex& index, const Fusion& fusion,
                                           int64_t channels);
-/// What is added to each byte of the weights to make it a signed number around zero.
+/// What is added, modulo 256, to each byte of int8 weights so that it is signed with zero point 0.
 inline uint8_t weight_offset(const Fusion& fusion) {
   return fusion.weight_quantization ? fusion.weight_quantization->offset : uint8_t{0};
 }
-/// True if the weights are known when the claim is compiled.
+/// True if the weights are constant: quantized to int8, or f32.
 bool has_constant_weights(const GraphIndex& index, const Fusion& fusion);
 
 }  // namespace gantry::x86

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implementations of an operator: an ordered list for each, the preferred first, of this provider's
-// own code and of oneDNN's. The first that does not refuse computes the fusion. Which one that is,
-// and why those before it refused, is what `gantry explain` says.
+// Implementations of a kernel family: an ordered list, the preferred first, of this provider's own
+// code and oneDNN's. The first one that does not refuse runs the fusion. `gantry explain` shows its
+// name and why those before it refused.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -28,19 +28,19 @@ Made made(Args&&... args) {
 }
 
 struct Implementation {
-  const char* name;  ///< shown to users; "oneDNN": the library's
+  const char* name;  ///< shown to users
   Made (*make)(const KernelArgs& args);
 };
 
-/// Of one that takes everything.
+/// `make` of an implementation that refuses nothing.
 template <class K>
 Made make_always(const KernelArgs& args) {
   return made<K>(args);
 }
 
-/// The kernel of the first of the implementations that does not refuse and that the options do not
-/// skip; its implementation() names it and the refusals before it. Requires that the last one takes
-/// everything; the options do not skip it.
+/// The kernel of the first implementation that does not refuse and that Options::skipped does not
+/// name. Its implementation() is that name, followed by the refusals before it. The last one is
+/// never skipped. Errors: INTERNAL if all refuse.
 std::unique_ptr<sdk::Kernel> make_first(std::span<const Implementation> list,
                                         const KernelArgs& args);
 

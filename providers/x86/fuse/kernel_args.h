@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel of this provider is made from: the nodes that were fused, and the host's
-// compile call. Borrowed while a claim is compiled; one thread.
+// What every kernel of this provider is made from: the fused nodes and the host's compile call.
+// Borrowed while a claim is compiled; one thread.
 #pragma once
 
 #include <gantry/sdk/blob.h>
@@ -14,30 +14,29 @@
 
 namespace gantry::x86 {
 
-/// What a kernel is made from.
 struct KernelArgs {
   const GraphIndex& index;
   const gantry_compile& compile;
   const Fusion& fusion;  ///< as the family's match found it
-  /// What was decided when this claim was compiled before, and what is decided now: what takes long
-  /// to find out (a layout, a digest, which of two ways is faster) is asked for here first.
+  /// Results of slow decisions (a layout, a digest, the faster of two algorithms), from the
+  /// compiled-model cache if it has this claim. A kernel looks here first and adds what it decides.
   sdk::Choices& choices;
   const Options& options;  ///< of the session
 
-  /// True if the slot was granted the channels-last order.
+  /// True if the host granted the slot the channels-last format.
   [[nodiscard]] bool is_input_formatted(size_t slot) const {
     return compile.input_formats && compile.input_formats[slot];
   }
   [[nodiscard]] bool is_output_formatted(size_t slot) const {
     return compile.output_formats && compile.output_formats[slot];
   }
-  /// That a run of the session may use.
+  /// Threads that a run of the session may use, at least 1.
   [[nodiscard]] int threads() const {
     return compile.threads > 0 ? static_cast<int>(compile.threads) : 1;
   }
-  /// The input slot in which a value arrives.
+  /// The input slot of a value. Errors: INTERNAL if there is none.
   [[nodiscard]] size_t slot_of(uint32_t value) const;
-  /// The output slot of what the fusion makes.
+  /// The output slot of the fusion's target. Errors: INTERNAL if there is none.
   [[nodiscard]] size_t output_slot() const;
 };
 

@@ -10,8 +10,7 @@
 
 namespace gantry::x86 {
 
-/// What fits one pass of the root's kernel, as `traits` say, in bf16 where the options ask for it
-/// and it pays.
+/// The fusion at `root` that `traits` allow, in bf16 where is_worth_bf16() says so. Never null.
 std::unique_ptr<Fusion> match_epilogue(const MatchScope& scope, uint32_t root,
                                        const RootTraits& traits);
 

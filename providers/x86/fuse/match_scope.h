@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the matches of this provider are asked with: a graph, the nodes that may be fused, and the
-// options of the session. One thread.
+// The scope of a match of this provider: a graph, the nodes that may be fused, and the options of
+// the session. One thread.
 #pragma once
 
 #include <gantry/sdk/fusion.h>

@@ -14,7 +14,7 @@ bool is_operator(const sdk::NodeView& node, std::string_view op_type) {
   return node.op_type() == op_type && node.domain().empty();
 }
 
-// The bytes of a constant of an element type; null: it is no such constant.
+// The elements of a constant of a dtype; nothing for other values.
 template <class T>
 std::optional<std::vector<T>> elements_of(const sdk::ValueView& value, gantry_dtype dtype) {
   const gantry_tensor* tensor = value.constant();
@@ -24,7 +24,7 @@ std::optional<std::vector<T>> elements_of(const sdk::ValueView& value, gantry_dt
   return elements;
 }
 
-// Where the zeros of a constant of zero points stand, if they all stand at one place.
+// The zero point, if all elements of a constant are equal; 0 if `value` is absent.
 std::optional<int32_t> zero_point_of(const sdk::ValueView& value, Type type) {
   if (!value.present()) return 0;
   const auto bytes = elements_of<uint8_t>(value, dtype_of(type));

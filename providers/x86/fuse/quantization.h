@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How int8 values stand for floats: x = (q - zero_point) * scale. Pure functions.
+// Scales and zero points of int8 tensors: x = (q - zero_point) * scale. Pure functions.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -14,7 +14,7 @@ namespace gantry::x86 {
 
 using Type = dnnl::memory::data_type;
 
-/// Of a whole tensor.
+/// Per-tensor quantization.
 struct Quantization {
   Type type = Type::undef;  ///< u8 or s8
   float scale = 1;
@@ -25,42 +25,43 @@ struct Quantization {
   }
 };
 
-/// Of constant weights, around zero.
+/// Symmetric per-channel quantization of constant weights: s8 with zero point 0, u8 with 128.
 struct WeightQuantization {
   std::vector<float> scales;  ///< one for each output channel
-  /// what is added to each stored byte, modulo 256, so that it is a signed number around zero
+  /// 0 or 128: added to each stored byte, modulo 256, it gives s8 with zero point 0
   uint8_t offset = 0;
 };
 
-/// The library's name for an element type of the boundary; undef: none that is used here.
+/// oneDNN's type of a gantry_dtype: f32, u8 or s8; undef for all others.
 Type type_of(uint32_t dtype);
-/// The boundary's name for it.
+/// The gantry_dtype of u8 and s8; GANTRY_FLOAT for all others.
 gantry_dtype dtype_of(Type type);
 
-/// What a constant scale and zero point say of a whole tensor of int8; `zero` may be absent.
-/// Nothing: they are not constant, or not for the whole tensor.
+/// Quantization of an int8 tensor by a constant scale and zero point; `zero` may be absent. Nothing
+/// if they are not constant scalars, or the scale is not positive and finite.
 std::optional<Quantization> quantization_of(Type type, const sdk::ValueView& scale,
                                             const sdk::ValueView& zero);
 
-/// Of a QuantizeLinear or DequantizeLinear between f32 and 8 bits with a constant scale and zero
-/// point for the whole tensor; nothing for other nodes.
+/// The same for a QuantizeLinear or DequantizeLinear (ai.onnx) between f32 and int8; nothing for
+/// other nodes.
 std::optional<Quantization> quantization_of(const sdk::NodeView& node);
 
-/// What constant scales and zero points say of constant weights, by index of `axis` or for all,
-/// around zero. `scales` absent: all are 1. Nothing: they are other than that.
+/// Quantization of constant int8 weights by constant scales, one for each index of `axis` or one
+/// for all. `scales` absent: all are 1. Nothing if an operand is not constant, has other extents,
+/// or the zero points are not symmetric (0 for s8, 128 for u8).
 std::optional<WeightQuantization> weight_quantization_of(const sdk::ValueView& weights, int axis,
                                                          const sdk::ValueView& scales,
                                                          const sdk::ValueView& zero);
 
-/// Of a DequantizeLinear of a constant of int8, with one scale for each index of `axis` or one
-/// for all, around zero; nothing for other nodes.
+/// The same for a DequantizeLinear (ai.onnx) of constant weights; nothing for other nodes and for
+/// blocked quantization.
 std::optional<WeightQuantization> weight_quantization_of(const sdk::NodeView& node, int axis);
 
-/// The elements of a constant vector of i32.
+/// The elements of a constant i32 tensor; nothing for other values.
 std::optional<std::vector<int32_t>> integers_of(const sdk::ValueView& value);
 
-/// What a DequantizeLinear makes of a constant vector of `count` i32 without zero points. Nothing
-/// for others.
+/// The result of a DequantizeLinear of a constant i32 tensor of `count` elements whose zero points
+/// are absent or 0. Nothing for other nodes.
 std::optional<std::vector<float>> dequantized_vector(const sdk::NodeView& dequantize,
                                                      int64_t count);
 

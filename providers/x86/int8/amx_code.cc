@@ -13,18 +13,18 @@ namespace {
 
 constexpr int64_t kLine = 64;  // bytes of a cache line
 constexpr int64_t kFloat = sizeof(float);
-constexpr int32_t kNowhere = -1;  // where dropped results go
+constexpr int32_t kNowhere = -1;  // target index of dropped places
 
-/// Some tiles of places by some tiles of results.
+/// A product of some tiles of places and some tiles of results.
 struct Block {
-  std::array<const uint8_t*, kSumTiles> places;  // of each tile, its first one
+  std::array<const uint8_t*, kSumTiles> places;  // first place of each tile
   int64_t place_bytes;
   const int64_t* offsets;
   int64_t steps;
   const int8_t* weights;  // of the first tile of results
-  const int32_t* starts;  // likewise
-  const int8_t* ahead;    // weights that are wanted soon
-  int64_t ahead_step;     // bytes of them to ask for in each step
+  const int32_t* starts;  // of the first tile of results
+  const int8_t* ahead;    // weights to prefetch
+  int64_t ahead_step;     // bytes to prefetch in each step
 };
 
 using Sums = int32_t[kSumTiles][kTilePlaces][kTileChannels];
@@ -49,7 +49,7 @@ inline void multiply_weights(const int8_t* weights) {
   multiply_tile<kSigned, kResult, kFirstPlaceTile, kTile>();
 }
 
-/// Leaves the sums in the tiles, those of the first tile of places first.
+/// Leaves the sums in tile registers, those of the first tile of places first.
 template <int kPlaces, int kResults, bool kSigned>
 void multiply(const Block& block) {
   static_assert(kPlaces * kResults <= kSumTiles && (kResults <= 2 || kPlaces == 1));
@@ -86,7 +86,7 @@ void multiply(const Block& block) {
 
 using Multiply = void (*)(const Block&);
 
-/// By places less one and results less one; null: more than there are registers for.
+/// Indexed by tiles of places - 1 and tiles of results - 1; null: not enough tile registers.
 template <bool kSigned>
 constexpr std::array<std::array<Multiply, kSumTiles>, kSumTiles> kMultiply = {{
     {multiply<1, 1, kSigned>, multiply<1, 2, kSigned>, nullptr, multiply<1, 4, kSigned>},
@@ -95,7 +95,7 @@ constexpr std::array<std::array<Multiply, kSumTiles>, kSumTiles> kMultiply = {{
     {multiply<4, 1, kSigned>, nullptr, nullptr, nullptr},
 }};
 
-/// Stores the first tiles of sums.
+/// Stores the first `count` tiles of sums.
 void store_sums(Sums& sums, int64_t count) {
   constexpr int64_t kRowBytes = kTileChannels * static_cast<int64_t>(sizeof(int32_t));
   store_tile<0>(sums[0], kRowBytes);
@@ -104,7 +104,7 @@ void store_sums(Sums& sums, int64_t count) {
   if (count > 3) store_tile<3>(sums[3], kRowBytes);
 }
 
-/// Stores bytes of `kRows` rows, which stand one behind the other.
+/// Stores kRows rows of bytes, which are consecutive in `bytes`.
 template <int kRows>
 GANTRY_VNNI inline void store_rows(__m512i bytes, uint8_t* const (&targets)[kRows],
                                    __mmask16 last) {
@@ -125,11 +125,11 @@ GANTRY_VNNI inline void store_rows(__m512i bytes, uint8_t* const (&targets)[kRow
 
 using TileSums = int32_t[kTilePlaces][kTileChannels];
 
-/// What is done to sums, as far as code is made for it.
+/// Epilogues with specialised code.
 enum class Recipe : uint8_t {
-  kNone,      ///< nothing
-  kResidual,  ///< a rounding and the addition of unsigned numbers
-  kAny
+  kNone,      ///< no steps
+  kResidual,  ///< a rounding, then a u8 addend
+  kAny        ///< any steps
 };
 
 Recipe recipe_of(const std::vector<Int8EpilogueStep>& steps) {
@@ -140,23 +140,22 @@ Recipe recipe_of(const std::vector<Int8EpilogueStep>& steps) {
   return is_residual ? Recipe::kResidual : Recipe::kAny;
 }
 
-/// The sums of a tile of places and of some tiles of results, and where the results go.
+/// The sums of a tile of places and some tiles of results, and where the results are stored.
 struct Finish {
   const TileConvolution& c;
   const TileTensors& tensors;
   const TileSums* sums;
-  const int32_t* rows;  // index of each place in the target, or kNowhere
+  const int32_t* rows;  // target index of each place, or kNowhere
   int64_t count;        // of places
-  int64_t channel;      // the first result
+  int64_t channel;      // first target channel
 };
 
-/// Makes results of sums and stores those that are kept: four vectors at a time, of as few rows as
-/// that takes.
+/// Applies the epilogue and stores the results that are not dropped, four vectors at a time.
 template <int kResults, Recipe kRecipe, bool kFloats>
 GANTRY_VNNI void finish(const Finish& f) {
   constexpr int kVectors = 4;
   constexpr int kRows = kVectors / kResults;
-  // What is read in each turn stands in variables: a store of bytes might change anything else.
+  // Members are copied to locals: a store through uint8_t* may alias anything else.
   const TileConvolution& c = f.c;
   const TileSums* const sums = f.sums;
   const int32_t* const rows = f.rows;
@@ -179,13 +178,13 @@ GANTRY_VNNI void finish(const Finish& f) {
       lanes[r * kResults + v] = v + 1 < kResults ? static_cast<__mmask16>(0xffff) : last;
   }
   const int32_t zero_point = c.zero_point;
-  alignas(kLine) std::array<uint8_t, kLine * sizeof(float)> sink{};  // for what is dropped
+  alignas(kLine) std::array<uint8_t, kLine * sizeof(float)> sink{};  // for dropped places
   for (int64_t first = 0; first < count; first += kRows) {
     __m512 x[kVectors];
     const uint8_t* addends[kVectors];
     uint8_t* targets[kRows];
     for (int r = 0; r < kRows; ++r) {
-      // Behind the last place stand those of the next tile.
+      // Entries after the last place belong to the next tile.
       const bool is_kept = first + r < count && rows[first + r] >= 0;
       const int64_t at = rows[first + r] * results;
       targets[r] = is_kept ? target + at * (kFloats ? kFloat : 1) : sink.data();
@@ -231,7 +230,7 @@ FinishPlaces finish_for(const TileConvolution& c) {
   return finish<kResults, Recipe::kAny, false>;
 }
 
-/// The first tile that reads beyond the end of a source that is read where it stands.
+/// The first tile that reads beyond the end of a source that is read in place.
 int64_t first_beyond(const TileConvolution& c, const TileLayout& layout) {
   if (layout.is_copied) return layout.tiles;
   const int64_t read = (layout.tile_places - 1) * layout.place_bytes + c.order.steps() * kTileBytes;
@@ -246,12 +245,12 @@ int64_t bytes_beyond(const TileConvolution& c, const TileLayout& layout) {
   return (bytes + kLine - 1) / kLine * kLine;
 }
 
-/// How many tiles of places and of results are multiplied together, and in which order. What is
-/// read more than once is to come from the nearest cache.
+/// How many tiles of places and results a block has, and the order of blocks. Operands that are
+/// read more than once should stay in the L1 cache.
 struct Shape {
   int64_t places = 2;
   int64_t results = 2;
-  bool is_results_first = false;  // all places with some results before the next ones
+  bool is_results_first = false;  // all places for some results before the next results
 
   Shape() = default;
   Shape(const TileConvolution& c, const TileLayout& layout, const TileRange& range) {
@@ -259,12 +258,12 @@ struct Shape {
     const int64_t tiles = range.last_places - range.first_places;
     is_results_first = has_more_weights(c, layout, range);
     if (tiles == 1 || kSumTiles * c.order.steps() * kTileWeights <= kNearBytes) {
-      // The weights stay near. Results of one place stand next to each other.
+      // The weights stay in the cache, and a block writes contiguous results of each place.
       places = 1;
       results = kSumTiles;
       is_results_first = true;
     } else if (is_results_first && tiles <= kSumTiles && tiles != 2) {
-      // All places at once: each weight is read once.
+      // A block has all places, so that each weight is read once.
       places = tiles;
       results = 1;
     }
@@ -305,11 +304,11 @@ class Run {
   }
 
  private:
-  // Places that are multiplied with all results before the next ones: they stay in the second
+  // A chunk is places that are multiplied by all weights before the next ones. It fits the L2
   // cache.
   static constexpr int64_t kChunkBytes = 512 << 10;
   static constexpr int64_t kChunkTiles = 256;
-  // Of a block whose results are made behind the next one's products: fewer are over too soon.
+  // Least steps of a block for its products to overlap with the epilogue of the block before.
   static constexpr int64_t kManySteps = 12;
 
   void make_chunk() {
@@ -326,7 +325,7 @@ class Run {
     }
   }
 
-  /// Where the results of the chunk's places go.
+  /// Sets the target index of each place of the chunk.
   void find_rows() {
     const int64_t first = chunk_.first_places * layout_.tile_places;
     const int64_t end = std::min(chunk_.last_places * layout_.tile_places, layout_.places);
@@ -363,8 +362,8 @@ class Run {
     if (block.steps < kManySteps) finish_pending();
   }
 
-  /// Makes results of the last block's sums: behind the products of the next one, which the CPU
-  /// works on at the same time.
+  /// Finishes the sums of the last block, after the products of the next one are issued, so that
+  /// the CPU overlaps both.
   void finish_pending() {
     const int64_t results = pending_.last_results - pending_.first_results;
     if (results == 0) return;
@@ -378,13 +377,13 @@ class Run {
     pending_ = {};
   }
 
-  /// Tiles of results that are made together: 4, 2 or 1.
+  /// Tiles of results in a block: 4, 2 or 1.
   [[nodiscard]] int64_t results_at(int64_t first_results) const {
     const int64_t left = std::min(shape_.results, chunk_.last_results - first_results);
     return left == 3 ? 2 : left;
   }
 
-  /// Asks for a share of the weights that are multiplied next.
+  /// Sets which share of the next weights the block prefetches.
   void look_ahead(Block& block, int64_t first_places, int64_t first_results,
                   int64_t results) const {
     const int64_t bytes = results * block.steps * kTileWeights;
@@ -392,7 +391,7 @@ class Run {
     block.ahead_step = 0;
     if (first_results + results >= chunk_.last_results) return;
     if (shape_.is_results_first) {
-      // Each block of places asks for lines of the next panel, until all of it is asked for.
+      // Each block of places prefetches its share of the next panel.
       const int64_t tiles = chunk_.last_places - chunk_.first_places;
       const int64_t blocks = (tiles + shape_.places - 1) / shape_.places;
       const int64_t number = (first_places - chunk_.first_places) / shape_.places;
@@ -421,7 +420,7 @@ class Run {
   TileRange pending_;  // whose sums are not finished yet
   alignas(kLine) Sums sums_;
   int64_t first_beyond_ = 0;
-  const uint8_t* beyond_ = nullptr;  // a copy of what stands there, with something behind it
+  const uint8_t* beyond_ = nullptr;  // padded copy of the source from there on
   std::array<int32_t, kChunkTiles * kTilePlaces + kSumTiles> rows_;  // of the chunk's places
   std::array<FinishPlaces, kSumTiles> finish_;                       // by tiles of results less one
 };

@@ -8,23 +8,23 @@
 namespace gantry::x86 {
 namespace {
 
-/// The tiles of a convolution as a grid of parts, each for one thread.
+/// Division of the tiles of a convolution into a grid of parts; each runs on one thread.
 struct Parts {
   int64_t of_places = 1;
   int64_t of_results = 1;
 
   Parts(const TileConvolution& c, const TileLayout& layout, int64_t threads) {
     if (threads == 1) return;
-    constexpr int64_t kResultsOfUnit = 4;  // a line of the cache
+    constexpr int64_t kResultsOfUnit = 4;  // a cache line
     constexpr int64_t kPlacesOfUnit = 2;
-    constexpr int64_t kFinish = 10;           // what finishing a tile takes, in products of tiles
+    constexpr int64_t kFinish = 10;           // cost of a tile's epilogue, in tile products
     constexpr int64_t kLeastProducts = 1500;  // of a part: some 10 us
     constexpr int64_t kPartsPerThread = 4;
     const int64_t products = layout.tiles * c.result_tiles() * (c.order.steps() + kFinish);
     const int64_t wanted = std::min(threads * kPartsPerThread, 1 + products / kLeastProducts);
     const int64_t places = (layout.tiles + kPlacesOfUnit - 1) / kPlacesOfUnit;
     const int64_t results = (c.result_tiles() + kResultsOfUnit - 1) / kResultsOfUnit;
-    // Threads share what is smaller, the weights or the source, and divide the other.
+    // Threads divide the larger of weights and source, and share the other.
     if (has_more_weights(c, layout, {0, layout.tiles, 0, c.result_tiles()})) {
       of_results = std::min(wanted, results);
       of_places = std::min(places, (wanted + of_results - 1) / of_results);
@@ -47,7 +47,7 @@ struct Parts {
 
 void run_tiles(sdk::Call& call, const TileConvolution& c, const TileLayout& layout,
                TileTensors tensors) {
-  constexpr int64_t kLeastBytes = 64 << 10;  // that a thread lays out
+  constexpr int64_t kLeastBytes = 64 << 10;  // of the layout that a thread copies
   if (layout.is_copied) {
     auto* memory = call.scratch<uint8_t>(layout.size_bytes);
     const sdk::Span span = call.span("lay out");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a convolution or a product in tiles of AMX on the threads of a run.
+// Runs an AMX convolution or matmul on the threads of a run.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -8,7 +8,8 @@
 
 namespace gantry::x86 {
 
-/// `tensors`: the source as it arrives, channels innermost. Errors: OUT_OF_MEMORY.
+/// Copies the source into the layout if need be and computes the target. `tensors.source`: [images,
+/// source, channels]. Errors: OUT_OF_MEMORY.
 void run_tiles(sdk::Call& call, const TileConvolution& convolution, const TileLayout& layout,
                TileTensors tensors);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tile registers of AMX: four of sums, two of places, two of weights. For the files that
-// multiply with them, on CPUs of which has_tile_code() is true.
+// AMX tile registers: four of sums, two of source rows, two of weights. Requires has_tile_code().
 #pragma once
 
 #include <array>
@@ -11,11 +10,11 @@
 
 namespace gantry::x86 {
 
-constexpr int kSumTiles = 4;        ///< the first ones
-constexpr int kFirstPlaceTile = 4;  ///< rows of bytes
+constexpr int kSumTiles = 4;        ///< tmm0 to tmm3
+constexpr int kFirstPlaceTile = 4;  ///< tmm4 and tmm5, a row for each place
 constexpr int kFirstWeightTile = 6;
 
-/// What the instruction that configures the tiles reads.
+/// Operand of LDTILECFG.
 struct alignas(64) TileConfiguration {
   uint8_t palette = 1;
   uint8_t start_row = 0;
@@ -25,7 +24,8 @@ struct alignas(64) TileConfiguration {
 };
 static_assert(sizeof(TileConfiguration) == 64);
 
-/// A thread's tiles while a call multiplies; what others had in them was theirs to release.
+/// Configures the thread's tiles, with `places` rows in those of sums and of the source, and
+/// releases them. Any other configuration of the thread is lost.
 class Tiles {
  public:
   explicit Tiles(int64_t places) {

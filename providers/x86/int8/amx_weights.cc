@@ -12,9 +12,9 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kQuad = 4;  // bytes of a place that are multiplied with one result's at once
+constexpr int64_t kQuad = 4;  // bytes of a place that one lane multiplies
 
-/// A tile of results. `target`: zeros.
+/// Packs a tile of results. Requires that `target` is zero.
 void fill_results(const PlainTileWeights& plain, const TileOrder& order, int64_t tile,
                   uint8_t* target) {
   const int64_t first = tile * kTileChannels;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constant int8 weights in tiles. Equal ones are held once in the process.
+// Packs constant int8 weights for AMX (TileConvolution::weights). Equal packed weights share memory
+// within the process.
 #pragma once
 
 #include <gantry/sdk/blob.h>
@@ -12,21 +13,21 @@
 
 namespace gantry::x86 {
 
-/// Weights as the model has them, in steps of elements: those of a product are a convolution's of
-/// one tap.
+/// Weights as the model has them; steps are strides in elements. A matmul is a convolution of one
+/// tap.
 struct PlainTileWeights {
   const void* numbers = nullptr;
-  int64_t results = 0;
+  int64_t results = 0;  ///< output channels
   int64_t result_step = 0;
   int64_t channel_step = 0;
   int64_t tap_step = 0;
-  /// 0 or 128: added to each byte, modulo 256, so that it is a signed number
+  /// 0 or 128: added to each byte, modulo 256, it gives s8 with zero point 0
   uint8_t offset = 0;
 };
 
 class TileWeights {
  public:
-  /// Packs them on all cores; `plain` need not outlive the call. The digest is kept in `choices`.
+  /// Packs on all cores; does not keep `plain`. The digest is cached in `choices`.
   /// Errors: OUT_OF_MEMORY.
   void pack(const gantry_host* host, sdk::Choices& choices, const PlainTileWeights& plain,
             const TileOrder& order);

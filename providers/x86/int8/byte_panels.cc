@@ -18,12 +18,12 @@ constexpr int kMostOfPair = 128;
 constexpr int64_t kQuadBytes = kWidenedPanel * 4;
 constexpr int64_t kHalfBytes = kHalfPanel * 4;
 
-/// Where the signs differ one product takes from the other.
+/// With different signs the products partly cancel, so that the test holds for any signs.
 bool may_saturate(const int8_t* pair) {
   return std::abs(int{pair[0]} + int{pair[1]}) > kMostOfPair;
 }
 
-/// Of half a quad.
+/// True if a pair of half a quad may saturate.
 bool may_saturate_in(const int8_t* half) {
   for (int64_t i = 0; i < kHalfBytes; i += 2) {
     if (may_saturate(half + i)) return true;

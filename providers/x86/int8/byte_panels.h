@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of int8 for the instruction that adds two products of bytes in 16 bits, where they
-// saturate (pmaddubsw). Products with weights a and b are between 255 times the sum of the negative
-// ones and of the positive ones of them, and fit if these are at most 128; of a pair beyond that
-// the second weight stands apart, among extra ones that are multiplied once more, so that sums are
-// exact. Trained weights have few such pairs.
+// int8 weights packed for VPMADDUBSW, which adds two u8 * s8 products in 16 bits and saturates. A
+// pair of weights a and b cannot saturate if |a + b| <= 128. Of any other pair the second weight is
+// moved to an extra quad, which is multiplied separately, so that sums are exact. Trained weights
+// have few such pairs. A quad is four consecutive weights of each channel of a panel.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +12,24 @@
 
 namespace gantry::x86 {
 
-/// How many extra quads each half of each panel has.
+/// Number of extra quads of each half panel: [panels, 2].
 using ExtraCounts = std::vector<int32_t>;
 
-/// Of a half of a panel of `quads` quads of weights, [quads, kWidenedPanel, 4], how many have a
-/// pair that could saturate. [any]
+/// Number of quads in half `half` (0 or 1) of a panel, [quads, kWidenedPanel, 4], with a pair that
+/// could saturate. [any]
 int32_t count_extras(const int8_t* panel, int64_t half, int64_t quads);
 
-/// Where everything is in the memory of packed panels.
+/// The layout of the memory of packed panels. Immutable.
 class BytePanelsLayout {
  public:
   BytePanelsLayout(int64_t quads, const ExtraCounts& extras);
 
   [[nodiscard]] int64_t size_bytes() const;
-  /// Views of the memory.
+  /// Pointers into packed memory.
   [[nodiscard]] BytePanels of(const void* memory) const;
-  /// Packs a panel whose weights stand at their place already: moves what could saturate to the
-  /// extra ones, and sums it up. Panels may be packed at once. Errors: INVALID_ARGUMENT for other
-  /// weights than were counted.
+  /// Packs a panel whose weights are in panel() already: moves weights that could saturate to extra
+  /// quads, and writes the sums of the weights. Panels may be packed concurrently.
+  /// Errors: INVALID_ARGUMENT if the panel needs more extra quads than were counted.
   void pack(void* memory, int64_t panel) const;
   [[nodiscard]] int8_t* panel(void* memory, int64_t index) const {
     return static_cast<int8_t*>(memory) + index * quads_ * kWidenedPanel * 4;
@@ -39,9 +38,9 @@ class BytePanelsLayout {
  private:
   int64_t quads_;
   int64_t panels_;
-  std::vector<int32_t> ends_;  ///< of each half panel's extra ones
+  std::vector<int32_t> ends_;  ///< of each half panel's extra quads
   int64_t extra_count_;
-  // In bytes from the memory's start:
+  // Offsets in bytes:
   int64_t sums_;
   int64_t ends_place_;
   int64_t extra_quads_;

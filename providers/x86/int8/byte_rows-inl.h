@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of bytes times panels of byte_panels.h, for one of Highway's targets: included again for
-// each.
+// Rows of u8 times panels of byte_panels.h. Included once for each Highway target.
 #if defined(GANTRY_X86_INT8_BYTE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GANTRY_X86_INT8_BYTE_ROWS_INL_H_
 #undef GANTRY_X86_INT8_BYTE_ROWS_INL_H_
@@ -20,9 +19,9 @@ namespace gantry::x86::HWY_NAMESPACE {
 /// One panel of BytePanels.
 struct BytePanel {
   const int8_t* weights;
-  const int32_t* extra_quads;   ///< of all halves
-  const int8_t* extra_weights;  ///< likewise
-  int64_t extra_begin[2];       ///< by half
+  const int32_t* extra_quads;   ///< of all panels
+  const int8_t* extra_weights;  ///< of all panels
+  int64_t extra_begin[2];       ///< of this panel, by half
   int64_t extra_end[2];
 
   BytePanel() = default;
@@ -71,8 +70,8 @@ constexpr int kByteRows = 3;
 HWY_INLINE __m128i add_pairs_of_bytes(__m128i x, __m128i w) { return _mm_maddubs_epi16(x, w); }
 #endif
 
-/// Sums of kRows rows, each of `quads` quads of bytes, with panels: [kPanels, kRows,
-/// kWidenedPanel], which begin with `initial`, [kPanels, kWidenedPanel].
+/// Multiplies kRows rows, [kRows, quads, 4], by kPanels panels. `sums`: [kPanels, kRows,
+/// kWidenedPanel]; `initial`: [kPanels, kWidenedPanel], the value that they start from.
 template <int kRows, int kPanels>
 void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
                     const int32_t* initial, int32_t* sums) {
@@ -127,7 +126,7 @@ void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
       return panel.extra_weights + extra * kHalfPanel * 4;
     };
     if constexpr (kVectorsOfPanel == 1) {
-      // One of each half at once, with numbers of two quads in the vector.
+      // One extra quad of each half at once: the vector has source bytes of two quads.
       const std::integral_constant<int, kPanel> first;
       const std::integral_constant<int, kPanel + 1> end;
       const hn::Half<decltype(d8)> d_half;

@@ -6,7 +6,7 @@
 namespace gantry::x86 {
 namespace {
 
-/// The sum of `count` weights, each with the offset that makes it a signed number.
+/// The sum of `count` weights as s8, after adding `offset`.
 int32_t sum_of(const uint8_t* numbers, int64_t count, uint8_t offset) {
   int32_t sum = 0;
   for (int64_t i = 0; i < count; ++i)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a convolution of int8 by this provider's own code does with the sums of each channel of
-// its result.
+// Per-channel initial sums, scales and bias of this provider's own int8 convolutions.
 #pragma once
 
 #include <array>
@@ -13,8 +12,8 @@
 
 namespace gantry::x86 {
 
-/// Numbers of some channels, in lines of the cache, the last one filled up with zeros, as vectors
-/// are read whole.
+/// One element for each channel, aligned to cache lines and padded with zeros to whole lines, so
+/// that whole vectors can be read.
 template <class T>
 class ChannelNumbers {
  public:
@@ -36,14 +35,15 @@ class ChannelNumbers {
   std::vector<Line> lines_;
 };
 
-/// Of each channel.
+/// One element for each output channel: result = (start + sum) * scale + bias, in units of
+/// measure_of_results() (onednn/post_ops.h).
 struct ChannelScales {
-  ChannelNumbers<int32_t> starts;  ///< of the sums: what the source's zero point takes away
-  ChannelNumbers<float> scales;    ///< of the sums, to the fusion's measure
-  ChannelNumbers<float> bias;      ///< in the fusion's measure
+  ChannelNumbers<int32_t> starts;  ///< minus the source's zero point times the sum of the weights
+  ChannelNumbers<float> scales;
+  ChannelNumbers<float> bias;
 
   ChannelScales() = default;
-  /// Of a quantized fusion. `shape`: of one group.
+  /// Requires a quantized fusion and a convolution of one group.
   ChannelScales(const KernelArgs& args, const ConvShape& shape);
 };
 

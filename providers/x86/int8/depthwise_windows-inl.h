@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolutions of int8, in which each channel has a window, for one of Highway's targets:
-// included again for each.
+// int8 depthwise convolutions. Included once for each Highway target.
 #if defined(GANTRY_X86_INT8_DEPTHWISE_WINDOWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GANTRY_X86_INT8_DEPTHWISE_WINDOWS_INL_H_
 #undef GANTRY_X86_INT8_DEPTHWISE_WINDOWS_INL_H_
@@ -19,8 +18,8 @@ namespace gantry::x86::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
-/// Sums of a panel's channels at some places, [kPlaces, kWidenedPanel]; the first channel is
-/// `channel`. `weights`: of the panel.
+/// Computes the sums of a panel's channels for kPlaces target pixels, [kPlaces, kWidenedPanel].
+/// `channel`: the first one; `weights`: of the panel.
 template <class Byte, int kPlaces>
 void multiply_channels(const DepthwiseWindows& windows, int64_t channel, const int8_t* weights,
                        const int32_t* initial, int32_t* sums) {
@@ -37,7 +36,7 @@ void multiply_channels(const DepthwiseWindows& windows, int64_t channel, const i
 
 #else
 
-/// The `v`th 2 * kLanes of the 32 bytes that `low` and `high` are, as numbers of 16 bits.
+/// Part `v` of the 32 bytes in `low` and `high`, 2 * kLanes of them, widened to int16.
 template <class D16, class V8>
 HWY_INLINE hn::Vec<D16> widen_part(D16 d16, V8 low, V8 high, int v) {
   using Byte = hn::TFromV<V8>;
@@ -52,8 +51,8 @@ HWY_INLINE hn::Vec<D16> widen_part(D16 d16, V8 low, V8 high, int v) {
   }
 }
 
-/// Sums of a panel's channels at some places, [kPlaces, kWidenedPanel]; the first channel is
-/// `channel`. `weights`: of the panel.
+/// Computes the sums of a panel's channels for kPlaces target pixels, [kPlaces, kWidenedPanel].
+/// `channel`: the first one; `weights`: of the panel.
 template <class Byte, int kPlaces>
 HWY_INLINE void multiply_channels(const DepthwiseWindows& windows, int64_t channel,
                                   const int8_t* weights, const int32_t* initial, int32_t* sums) {
@@ -95,7 +94,7 @@ HWY_INLINE void multiply_channels(const DepthwiseWindows& windows, int64_t chann
 
 static_assert(kRowsOfStore <= kMostPlacesTogether);
 
-/// All channels of kPlaces places, whose taps are there; `place`: the first one.
+/// Computes all channels of kPlaces target pixels from `place` on. Requires their windows.taps.
 template <class Byte, int kPlaces>
 void multiply_together(const WidenedConvolution& c, const WidenedTensors& tensors, int64_t place,
                        const DepthwiseWindows& windows) {
@@ -117,7 +116,7 @@ void multiply_together(const WidenedConvolution& c, const WidenedTensors& tensor
   }
 }
 
-/// Places [first, first + count) of windows that each belong to a channel.
+/// Computes target pixels [first, first + count).
 template <class Byte>
 void multiply_places(const WidenedConvolution& c, const WidenedTensors& tensors, int64_t first,
                      int64_t count, const DepthwiseWindows& windows) {

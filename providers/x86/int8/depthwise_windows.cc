@@ -6,7 +6,7 @@
 namespace gantry::x86 {
 namespace {
 
-// What `zero` in place of 0 adds to the sums of all channels, taken away: [padded channels].
+// Initial sums that compensate the source's zero point, [padded channels].
 void subtract_zeros(const WidenedConvolution& c, int32_t* initial) {
   std::fill_n(initial, c.panels() * kWidenedPanel, 0);
   if (c.source_zero == 0) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The windows of a depthwise convolution, of which each belongs to one channel: where their
-// taps are. Pure but for the memory that is given.
+// Addresses of the taps of int8 depthwise convolutions. Pure functions, except for the memory that
+// the caller passes.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,25 @@
 
 namespace gantry::x86 {
 
-/// Places of windows that each belong to a channel which are multiplied at once, at most.
+/// Most target pixels that are computed at once.
 constexpr int64_t kMostPlacesTogether = 4;
 
-/// What places are made of where each channel has a window of its own.
+/// Views of the memory of prepare_windows().
 struct DepthwiseWindows {
-  const uint8_t** taps;  ///< [places, 2 * pairs], of the channels' numbers
-  int64_t pairs;
-  const int64_t* offsets;  ///< [2 * pairs], of the taps from the first one, where all are inside
-  const int32_t* initial;  ///< of the sums, [padded channels]
-  const uint8_t* padding;  ///< a row of the number that stands for 0
-  uint8_t* last;           ///< room for [places, 2 * pairs, kWidenedPanel]
+  const uint8_t** taps;    ///< [kMostPlacesTogether, 2 * pairs]: the channels of each tap's pixel
+  int64_t pairs;           ///< of taps
+  const int64_t* offsets;  ///< [2 * pairs]: from the first tap, if none is in the padding
+  const int32_t* initial;  ///< [padded channels]: initial sums, which compensate the zero point
+  const uint8_t* padding;  ///< a pixel of the source's zero point
+  uint8_t* last;           ///< [kMostPlacesTogether, 2 * pairs, kWidenedPanel]: partial panels
 };
 
-/// Memory for prepare_windows(), in bytes.
+/// Bytes of memory for prepare_windows().
 int64_t depthwise_windows_bytes(const WidenedConvolution& convolution);
-/// The views of the memory, aligned for pointers, all filled but for the taps.
+/// Divides `memory`, aligned for pointers, into the views and fills all but `taps` and `last`.
 DepthwiseWindows prepare_windows(const WidenedConvolution& convolution, void* memory);
-/// Finds the taps at a place, [2 * pairs], of which a missing last one is of weights that are
-/// zeros.
+/// Writes the taps of a target pixel to `taps`, [2 * pairs]. With an odd number of taps the last
+/// entry is a dummy, whose weights are zero.
 void find_taps(const WidenedConvolution& convolution, const WidenedPosition& at,
                const DepthwiseWindows& windows, const uint8_t** taps);
 

@@ -48,7 +48,7 @@ std::optional<std::vector<Int8EpilogueStep>> int8_epilogue_of(const Fusion& fusi
       return std::nullopt;
     }
     const bool adds_next = i + 1 < epilogue.size() && epilogue[i + 1].addend != GANTRY_NONE;
-    if (measure != next && !adds_next) {  // an addition multiplies what it adds to
+    if (measure != next && !adds_next) {  // kAdd rescales its operand itself
       steps.push_back({Kind::kLinear, measure / next, 0});
       measure = next;
     }

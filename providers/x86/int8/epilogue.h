@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done to sums of int8 products before they are stored, as this provider's own code
-// for bytes does it. Pure.
+// The epilogue of this provider's own int8 convolutions and matmuls. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +10,20 @@
 
 namespace gantry::x86 {
 
-/// Steps are taken in order, on results in the measures that epilogue.h explains.
+/// One step, applied in order to x, the scaled sum. The unit of x (its measure) may change from
+/// step to step; onednn/post_ops.h defines it.
 struct Int8EpilogueStep {
   enum class Kind : uint8_t {
     kLinear,  ///< x * alpha + beta
-    kRound,   ///< to the nearest integer, the even one of two, and to [alpha, beta]
-    kAdd,     ///< x * alpha + beta + factor * addend, the addend being a stored number of int8
+    kRound,   ///< to the nearest integer, ties to even, then to [alpha, beta]
+    kAdd,     ///< x * alpha + beta + factor * addend, the addend as stored in int8
     kRelu,    ///< x < 0 ? alpha * x : x
     kClip     ///< to [alpha, beta]
   } kind = Kind::kLinear;
   float alpha = 0;
   float beta = 0;
   float factor = 0;
-  bool is_signed = false;  ///< the addend is
+  bool is_signed = false;  ///< the addend is s8, else u8
 };
 
 /// Element type of results.
@@ -31,8 +31,8 @@ enum class Int8Type : uint8_t { kU8, kS8, kF32, kS32 };
 
 Int8Type int8_type_of(Type type);
 
-/// A fusion's steps, from measure_of_results() to the target's scale; nothing: there is one among
-/// them that this code does not have.
+/// The steps of a fusion, from measure_of_results() to the target's scale; nothing if this code
+/// lacks one of them.
 std::optional<std::vector<Int8EpilogueStep>> int8_epilogue_of(const Fusion& fusion);
 
 }  // namespace gantry::x86

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of sums of int8 products before they are stored, in vectors of AVX-512. For the
-// files that are compiled for it.
+// The int8 epilogue in AVX-512 vectors, for functions of the target GANTRY_VNNI.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +11,13 @@
 
 namespace gantry::x86 {
 
-/// 16 int8 values, those of `lanes`.
+/// 16 int8 values as floats, zero outside `lanes`.
 GANTRY_VNNI inline __m512 load_numbers(const uint8_t* from, bool is_signed, __mmask16 lanes) {
   const __m128i bytes = _mm_maskz_loadu_epi8(lanes, from);
   return _mm512_cvtepi32_ps(is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes));
 }
 
-/// To the nearest integers, and to the step's bounds.
+/// Kind::kRound.
 template <int kVectors>
 GANTRY_VNNI inline void round(const Int8EpilogueStep& step, __m512 (&x)[kVectors]) {
   const __m512 low = _mm512_set1_ps(step.alpha);
@@ -29,7 +28,7 @@ GANTRY_VNNI inline void round(const Int8EpilogueStep& step, __m512 (&x)[kVectors
   }
 }
 
-/// `addends`: where what is added to each vector stands, and `lanes`: which of it is there.
+/// Kind::kAdd. `addends`: the addend's elements for each vector; only those of `lanes` are read.
 template <bool kSigned, int kVectors>
 GANTRY_VNNI inline void add(const Int8EpilogueStep& step, __m512 (&x)[kVectors],
                             const uint8_t* const (&addends)[kVectors],
@@ -43,7 +42,7 @@ GANTRY_VNNI inline void add(const Int8EpilogueStep& step, __m512 (&x)[kVectors],
   }
 }
 
-/// One step on some vectors; `addends` and `lanes` are read for additions only.
+/// Applies a step to kVectors vectors. Only kAdd reads `addends` and `lanes`.
 template <int kVectors>
 GANTRY_VNNI inline void apply(const Int8EpilogueStep& step, __m512 (&x)[kVectors],
                               const uint8_t* const (&addends)[kVectors],
@@ -76,13 +75,15 @@ GANTRY_VNNI inline void apply(const Int8EpilogueStep& step, __m512 (&x)[kVectors
   }
 }
 
-/// Rounded to integers of 32 bits.
+/// Rounded to int32.
 GANTRY_VNNI inline __m512i integers_of(__m512 x) {
-  // What is larger would be no integer of 32 bits; what is smaller becomes the smallest one.
+  // Overflow converts to the smallest int32, which is right for small values but not for large
+  // ones.
   return _mm512_cvtps_epi32(_mm512_min_ps(x, _mm512_set1_ps(1 << 20)));
 }
 
-/// Four vectors of integers with the zero point added as bytes, saturated, one behind the other.
+/// Adds the zero point to four vectors of int32 and saturates them to one vector of bytes, in
+/// order.
 GANTRY_VNNI inline __m512i pack_bytes(const __m512i (&integers)[4], int32_t zero_point,
                                       bool is_signed) {
   // The packing instructions work within quarters of a vector, which are put in order at the end.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of int8 values, channels innermost, with AVX-512 and its instruction for
-// products of bytes (VNNI). Sums are exact integers; what follows is done in floats, in registers.
-// The weights stand in panels of 64 channels of the result. A panel that the cache does not hold
-// yet is asked for while the one before it is multiplied: with few places and many channels that is
-// what a convolution waits for. Pure functions, from any thread.
+// int8 convolutions with AVX-512 VNNI, channels-last. Sums are exact integers; the epilogue is
+// computed in floats, in registers. The weights are packed in panels of 64 target channels. While
+// one panel is multiplied the next one is prefetched: with few pixels and many channels a
+// convolution is bound by reading its weights. Pure functions, from any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,38 +12,39 @@
 
 namespace gantry::x86 {
 
-constexpr int64_t kPanelChannels = 64;  ///< of the result
-constexpr int64_t kVectorChannels = 16;
-constexpr int64_t kByteQuad = 4;  ///< channels of the source that are multiplied at once
+constexpr int64_t kPanelChannels = 64;   ///< target channels of a panel
+constexpr int64_t kVectorChannels = 16;  ///< target channels of a vector
+constexpr int64_t kByteQuad = 4;         ///< source channels that one instruction multiplies
 
-/// True if this CPU has the instructions and the environment allows them. [any]
+/// True if the CPU has AVX-512 VNNI and ONEDNN_MAX_CPU_ISA allows it. [any]
 bool has_vnni_code();
 
 constexpr int64_t kMostTaps = 49;
 
-/// Shapes and weights of a convolution.
+/// A convolution of one group with a u8 source. Arrays of two are [vertical, horizontal].
 struct VnniConvolution {
   int64_t channels = 0;  ///< of the source, a multiple of kByteQuad
   int64_t results = 0;   ///< channels of the target
   int64_t window[2] = {1, 1};
   int64_t strides[2] = {1, 1};
   int64_t dilations[2] = {1, 1};
-  int64_t pads[2] = {0, 0};  ///< before the first pixel
-  int64_t source[2] = {0, 0};
-  int64_t target[2] = {0, 0};
-  /// [panels, taps, channels / kByteQuad, kPanelChannels, kByteQuad], the last panel having only
-  /// as many vectors of channels as it needs
+  int64_t pads[2] = {0, 0};    ///< top, left
+  int64_t source[2] = {0, 0};  ///< extents
+  int64_t target[2] = {0, 0};  ///< extents
+  /// [panels, taps, channels / kByteQuad, kPanelChannels, kByteQuad]; the last panel has only the
+  /// vectors of channels that it needs
   const int8_t* weights = nullptr;
-  const int32_t* starts = nullptr;   ///< [results, padded], of the sums
-  const float* scales = nullptr;     ///< [results, padded], of the sums
-  const float* bias = nullptr;       ///< [results, padded], in the measure of the scales
-  const uint8_t* padding = nullptr;  ///< [channels]: what a pixel of the padding holds
+  // [results], padded with zeros to whole vectors: result = sum * scale + bias.
+  const int32_t* starts = nullptr;  ///< initial sums
+  const float* scales = nullptr;
+  const float* bias = nullptr;
+  const uint8_t* padding = nullptr;  ///< [channels]: a pixel of the source's zero point
   std::vector<Int8EpilogueStep> steps;
   Int8Type target_type = Int8Type::kU8;
-  int32_t zero_point = 0;  ///< of results in int8
+  int32_t zero_point = 0;  ///< of the target, if it is int8
 
   [[nodiscard]] int64_t panels() const { return (results + kPanelChannels - 1) / kPanelChannels; }
-  /// True if each pixel of the target is made of the one in the same place.
+  /// True of a 1x1 convolution without strides and padding.
   [[nodiscard]] bool is_plain() const {
     return taps() == 1 && strides[0] == 1 && strides[1] == 1 && pads[0] == 0 && pads[1] == 0 &&
            source[0] == target[0] && source[1] == target[1];
@@ -63,12 +63,12 @@ struct VnniConvolution {
   }
 };
 
-/// Results are made in tiles: of a panel, some pixels next to each other.
+/// Number of tiles of a panel; a tile is some neighbouring pixels of a panel.
 int64_t tiles_of(const VnniConvolution& convolution, int64_t panel, int64_t pixels);
 
-/// Tiles [begin, end) of all panels' tiles, panel by panel. `source`: [images, source, channels];
-/// `addend` (null: there is none), `target`: [images, target, results], which may be the same.
-/// `pixels`: of all images of the target, less than 2^31.
+/// Computes tiles [begin, end), counted over all panels, panel by panel. `source`: [images, source,
+/// channels]; `target`: [images, target, results]; `addend`: as the target, which it may be; null:
+/// none. `pixels`: of all images of the target, less than 2^31. Requires has_vnni_code().
 void convolve_tiles(const VnniConvolution& convolution, const uint8_t* source,
                     const uint8_t* addend, void* target, int64_t pixels, int64_t begin,
                     int64_t end);

@@ -15,33 +15,33 @@ constexpr int kMostVectors = kPanelChannels / kVectorChannels;
 constexpr int kMostRows = 12;
 constexpr int64_t kLine = 64;  // bytes of a cache line
 
-/// Pixels of a tile of so many vectors: the sums take 24 of 32 registers.
+/// Pixels of a tile with `vectors` vectors of channels: the sums take 24 of 32 registers.
 constexpr int64_t rows_for(int64_t vectors) {
   constexpr std::array<int64_t, 4> kRows = {12, 12, 8, 6};
   return kRows[static_cast<size_t>(vectors) - 1];
 }
 
-/// Where a tile stands.
+/// Operands of a tile.
 struct Place {
   const uint8_t* source;  // the first image
-  const uint8_t* addend;  // of the tile's first result; null: there is none
-  uint8_t* target;        // likewise
-  int64_t pixel;          // the first one
-  int64_t channel;        // likewise, of the target
+  const uint8_t* addend;  // of the tile's first result; null: none
+  uint8_t* target;        // the tile's first result
+  int64_t pixel;          // the tile's first pixel
+  int64_t channel;        // the tile's first channel of the target
   const int8_t* weights;
-  const int8_t* ahead;  // weights that are wanted soon
+  const int8_t* ahead;  // weights to prefetch
   int64_t ahead_bytes;
 };
 
 using Pixels = const uint8_t* [kMostTaps][kMostRows];
 
-/// Where each tap of each row reads the source.
+/// Finds the source pixel of each tap of each row.
 void find_pixels(const VnniConvolution& c, const Place& at, int64_t rows, Pixels& pixels) {
   if (c.is_plain()) {
     for (int64_t r = 0; r < rows; ++r) pixels[0][r] = at.source + (at.pixel + r) * c.channels;
     return;
   }
-  const auto width = static_cast<uint32_t>(c.target[1]);  // divided faster than in 64 bits
+  const auto width = static_cast<uint32_t>(c.target[1]);  // 32-bit division is faster
   const auto height = static_cast<uint32_t>(c.target[0]);
   const auto line = static_cast<uint32_t>(at.pixel) / width;
   int64_t x = static_cast<uint32_t>(at.pixel) % width;
@@ -70,7 +70,7 @@ void find_pixels(const VnniConvolution& c, const Place& at, int64_t rows, Pixels
   }
 }
 
-/// One row of results in int8.
+/// Stores one row of results as int8.
 template <int kVectors>
 GANTRY_VNNI inline void store_bytes(const __m512 (&x)[kVectors], const VnniConvolution& c,
                                     uint8_t* target, __mmask16 last) {
@@ -81,7 +81,7 @@ GANTRY_VNNI inline void store_bytes(const __m512 (&x)[kVectors], const VnniConvo
     const __mmask64 lanes = static_cast<uint64_t>(last) << 48 | 0xffffffffffffU;
     _mm512_mask_storeu_epi8(target, lanes, pack_bytes(numbers, c.zero_point, is_signed));
   } else {
-    const __m512i least = _mm512_set1_epi32(-(1 << 20));  // with a zero point still a number
+    const __m512i least = _mm512_set1_epi32(-(1 << 20));  // adding a zero point does not overflow
     const __m512i zero_point = _mm512_set1_epi32(c.zero_point);
     for (int v = 0; v < kVectors; ++v) {
       const __m512i number = _mm512_add_epi32(_mm512_max_epi32(numbers[v], least), zero_point);
@@ -94,7 +94,7 @@ GANTRY_VNNI inline void store_bytes(const __m512 (&x)[kVectors], const VnniConvo
   }
 }
 
-/// Makes results of a row's sums.
+/// Applies the epilogue to a row's sums and stores them.
 template <int kVectors>
 GANTRY_VNNI inline void finish_row(const __m512i* sums, const VnniConvolution& c, const Place& at,
                                    int64_t row, __mmask16 last) {
@@ -167,15 +167,15 @@ constexpr std::array<MakeTile, kMostRows> tiles_for() {
   return tiles_for<kVectors>(std::make_integer_sequence<int, rows_for(kVectors)>());
 }
 
-/// By vectors and rows.
+/// Indexed by vectors - 1 and rows - 1.
 constexpr std::array<std::array<MakeTile, kMostRows>, kMostVectors> kTiles = {
     tiles_for<1>(), tiles_for<2>(), tiles_for<3>(), tiles_for<4>()};
 
-/// Parts of a panel's pixels in tiles of nearly equal height: a low one reads as many weights for
-/// fewer results.
+/// Division of a panel's pixels into tiles of nearly equal height: each tile reads all weights, so
+/// that a low one costs more for each result.
 struct Rows {
-  int64_t least;  // of a tile
-  int64_t more;   // tiles, the first ones, that have one more
+  int64_t least;  // pixels of a tile
+  int64_t more;   // the first `more` tiles have one pixel more
 
   Rows(int64_t pixels, int64_t tiles) : least(pixels / tiles), more(pixels % tiles) {}
   [[nodiscard]] int64_t before(int64_t tile) const { return tile * least + std::min(tile, more); }
@@ -199,7 +199,7 @@ void convolve_tiles(const VnniConvolution& c, const uint8_t* source, const uint8
     const int8_t* weights = c.weights + panel * inner * kPanelChannels;
     const int8_t* next = weights + inner * vectors * kVectorChannels;
     const bool is_next = panel + 1 < c.panels() && end > tiles;
-    const int64_t share =  // of the next panel, that a tile asks for
+    const int64_t share =  // bytes of the next panel that a tile prefetches
         is_next ? inner * c.vectors_of(panel + 1) * kVectorChannels / tiles + 1 : 0;
     for (int64_t tile = std::max<int64_t>(begin, 0); tile < std::min(end, tiles); ++tile) {
       const int64_t first = rows.before(tile);

@@ -20,7 +20,8 @@ int64_t padded(int64_t results) {
   return (results + kVectorChannels - 1) / kVectorChannels * kVectorChannels;
 }
 
-/// Quad by quad, so that what is written is contiguous. kTaps: 0: as many as `plain` has.
+/// Packs quad by quad, so that writes are contiguous. kTaps: compile-time number of taps; 0: of
+/// `plain`.
 template <int kTaps>
 void fill_panel(const Plain& plain, int64_t panel, uint8_t* target) {
   const int64_t taps = kTaps > 0 ? kTaps : plain.taps;
@@ -28,7 +29,7 @@ void fill_panel(const Plain& plain, int64_t panel, uint8_t* target) {
   const int64_t count = std::min(kPanelChannels, plain.results - first);
   const int64_t width = padded(count);
   const int64_t quads = plain.channels / kByteQuad;
-  // An offset is 0 or 128, which is the same as to turn the highest bit.
+  // Adding an offset of 128 is flipping the highest bit.
   const uint32_t turned = plain.offset * uint32_t{0x01010101};
   const auto* numbers = static_cast<const uint8_t*>(plain.numbers) + first * plain.channels * taps;
   uint8_t* panel_target = target + first * plain.channels * taps;

@@ -20,10 +20,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 
-/// Rows of a tile. Beside its sums there are panels, a row's number and products in the registers.
+/// Rows of a tile: its sums, a vector of each panel, a source element and products fill the
+/// registers.
 constexpr int kTileRows = kHasManyRegisters ? 12 : kLanes == 8 ? 6 : 3;
 
-/// A block of places and some panels of a group.
+/// A task: some target pixels and some panels of a group.
 struct WidenedBlock {
   int64_t place;
   int64_t places;
@@ -32,7 +33,7 @@ struct WidenedBlock {
   int64_t panels;
 };
 
-/// The whole vectors of `count` bytes as numbers of 16 bits, less `zero`; how many these are.
+/// Widens the whole vectors of `count` bytes to int16, less `zero`. Returns the number of elements.
 template <class Byte, class D16>
 HWY_INLINE int64_t widen_vectors(D16 d, const Byte* from, int64_t count, int32_t zero,
                                  int16_t* to) {
@@ -45,7 +46,7 @@ HWY_INLINE int64_t widen_vectors(D16 d, const Byte* from, int64_t count, int32_t
   return i;
 }
 
-/// `count` bytes as numbers of 16 bits, less `zero`.
+/// Widens `count` bytes to int16, less `zero`.
 template <class Byte>
 HWY_INLINE void widen(const uint8_t* from, int64_t count, int32_t zero, int16_t* to) {
   const auto* numbers = reinterpret_cast<const Byte*>(from);
@@ -53,15 +54,15 @@ HWY_INLINE void widen(const uint8_t* from, int64_t count, int32_t zero, int16_t*
   const hn::CappedTag<int16_t, 8> few;
   i += widen_vectors(few, numbers + i, count - i, zero, to + i);
   const auto lanes = static_cast<int64_t>(hn::Lanes(few));
-  if (i < count && count >= lanes) {  // the last ones, some of them once more
+  if (i < count && count >= lanes) {  // the last vector overlaps the one before
     i = count - lanes;
     i += widen_vectors(few, numbers + i, lanes, zero, to + i);
   }
   for (; i < count; ++i) to[i] = static_cast<int16_t>(numbers[i] - zero);
 }
 
-/// Calls take(from, count) for what the window at a place sees of a group's channels, in the order
-/// [taps, channels], as much at once as stands together; `from` null: it is padding.
+/// Calls take(from, count) for each contiguous run of a group's channels under the window, in the
+/// order [taps, channels]; `from` null: padding.
 template <class Take>
 HWY_INLINE void for_each_stretch(const WidenedConvolution& c, const WidenedPosition& at,
                                  int64_t group, Take&& take_stretch) {
@@ -73,7 +74,7 @@ HWY_INLINE void for_each_stretch(const WidenedConvolution& c, const WidenedPosit
     for (int64_t j = 0; j < c.window[1]; ++j) {
       const uint8_t* first = at.tap(i, j, 0);
       if (c.groups == 1 && c.dilations[2] == 1 && first && at.tap(i, j, last)) {
-        take(first, c.window[2] * c.channels);  // they stand next to each other
+        take(first, c.window[2] * c.channels);  // contiguous
         continue;
       }
       for (int64_t k = 0; k <= last; ++k) take(at.tap(i, j, k), c.channels);
@@ -81,7 +82,7 @@ HWY_INLINE void for_each_stretch(const WidenedConvolution& c, const WidenedPosit
   }
 }
 
-/// A row of words, less the zero point, to an even number.
+/// Gathers a row widened to int16, less the zero point, padded to an even number of elements.
 void gather_row(const WidenedConvolution& c, const WidenedPosition& at, int64_t group,
                 int16_t* to) {
   for_each_stretch(c, at, group, [&](const uint8_t* from, int64_t count) HWY_ATTR {
@@ -97,8 +98,7 @@ void gather_row(const WidenedConvolution& c, const WidenedPosition& at, int64_t 
   if (c.taps() * c.channels % 2 != 0) *to = 0;
 }
 
-/// All rows of a block, which of a product or what is like one stand in the source one behind the
-/// other.
+/// Gathers all rows of a block. The rows of a matmul are consecutive in the source.
 void gather_rows(const WidenedConvolution& c, const WidenedTensors& tensors,
                  const WidenedBlock& block, int16_t* to) {
   WidenedPosition at(c, tensors.source, block.place);
@@ -113,10 +113,10 @@ void gather_rows(const WidenedConvolution& c, const WidenedTensors& tensors,
     gather_row(c, at, block.group, to + r * c.pairs() * 2);
 }
 
-/// The number that stands for 0 in a row of bytes, which are unsigned: 128 is added to signed ones.
+/// The zero point of a row of bytes, which are unsigned: 128 is added to s8.
 int32_t zero_byte(const WidenedConvolution& c) { return c.source_zero + (c.is_signed ? 128 : 0); }
 
-/// A row of bytes, to a multiple of four.
+/// Gathers a row as u8, padded to a multiple of four.
 void gather_bytes(const WidenedConvolution& c, const WidenedPosition& at, int64_t group,
                   uint8_t* to) {
   constexpr uint8_t kSign = 0x80;
@@ -134,7 +134,7 @@ void gather_bytes(const WidenedConvolution& c, const WidenedPosition& at, int64_
   std::fill_n(to, end - to, uint8_t{0});
 }
 
-/// All rows of a block: where they stand in the source, or copies of them in `scratch`.
+/// All rows of a block as u8: the source itself, or copies in `scratch`.
 const uint8_t* gather_rows_of_bytes(const WidenedConvolution& c, const WidenedTensors& tensors,
                                     const WidenedBlock& block, uint8_t* scratch) {
   WidenedPosition at(c, tensors.source, block.place);
@@ -162,8 +162,8 @@ void multiply_rows(const int8_t* panels, const int16_t* rows, int64_t pairs, int
 
 #else
 
-/// Sums of kRows rows, each of `pairs` pairs, with kPanels panels of weights that stand behind each
-/// other: [kPanels, kRows, kWidenedPanel].
+/// Multiplies kRows rows of `pairs` pairs by kPanels consecutive panels. `sums`: [kPanels, kRows,
+/// kWidenedPanel].
 template <int kRows, int kPanels>
 void multiply_rows(const int8_t* panels, const int16_t* rows, int64_t pairs, int32_t* sums) {
   constexpr int kVectors = kPanels * kVectorsOfPanel;
@@ -201,11 +201,11 @@ void multiply_rows(const int8_t* panels, const int16_t* rows, int64_t pairs, int
 
 #endif
 
-/// Rows of a tile where there are too few for a whole one.
+/// Rows of a tile if fewer than kTileRows are left.
 constexpr int kFewRows = 3;
 
-/// Calls multiply(rows, panels, row, sums) for as many rows at once as there is code for, kMost,
-/// kFewRows or 1, and stores what becomes of the sums. `panel`: the first one, of the group.
+/// Calls multiply(rows, panels, row, sums) for kMost, kFewRows or 1 rows at once, until all rows
+/// are done, and finishes the sums. `panel`: the first one, of the group.
 template <int kMost, int kPanels, class Multiply>
 HWY_INLINE void multiply_panels(const WidenedConvolution& c, const WidenedTensors& tensors,
                                 const WidenedBlock& block, int64_t panel, Multiply&& multiply) {
@@ -244,8 +244,8 @@ HWY_INLINE void multiply_panels(const WidenedConvolution& c, const WidenedTensor
   }
 }
 
-/// Likewise for all panels of a block, kPanelsOfTile of them at once: multiply(rows, panels, panel,
-/// row, sums).
+/// The same for all panels of a block, kPanelsOfTile of them at once, with multiply(rows, panels,
+/// panel, row, sums).
 template <int kMost, class Multiply>
 HWY_INLINE void multiply_block(const WidenedConvolution& c, const WidenedTensors& tensors,
                                const WidenedBlock& block, Multiply&& multiply) {

@@ -15,7 +15,7 @@
 namespace gantry::x86 {
 namespace {
 
-/// Numbers of a row that stand together for each result: what one instruction adds up.
+/// Consecutive weights of a result that one instruction multiplies and adds.
 constexpr int64_t kPair = 2;
 constexpr int64_t kQuad = 4;
 
@@ -46,7 +46,7 @@ void fill_panel(const WidenedLayer::Plain& plain, const WidenedConvolution& c, i
   }
 }
 
-/// All weights in pairs, on all cores.
+/// Packs all weights in pairs, for int16, on all cores.
 void fill_pairs(const WidenedLayer::Plain& plain, const WidenedConvolution& c, int8_t* target) {
   const int64_t size = panel_bytes(plain, c, kPair);
   with_threads(machine_threads(), [&] {
@@ -55,7 +55,7 @@ void fill_pairs(const WidenedLayer::Plain& plain, const WidenedConvolution& c, i
   });
 }
 
-/// Likewise for products of bytes.
+/// Packs all weights in quads (byte_panels.h), on all cores.
 void fill_quads(const WidenedLayer::Plain& plain, const WidenedConvolution& c,
                 const BytePanelsLayout& layout, void* memory) {
   with_threads(machine_threads(), [&] {
@@ -82,8 +82,8 @@ ExtraCounts extras_of(const WidenedLayer::Plain& plain, const WidenedConvolution
   return extras;
 }
 
-/// True if products of bytes take less time than those of words: 12 operations of the ports that
-/// multiply for a quad, against 17 or 18 (AVX2, six rows).
+/// True if byte panels are faster than int16. A quad takes 12 operations of the multiplying ports,
+/// against 17 or 18 for int16 (AVX2, six rows).
 bool pays(const ExtraCounts& extras, int64_t quads) {
   const int64_t count = std::accumulate(extras.begin(), extras.end(), int64_t{0});
   return count * 5 <= static_cast<int64_t>(extras.size()) * quads * 2;
@@ -95,8 +95,8 @@ std::string text_of(const ExtraCounts& extras) {
   return text.str();
 }
 
-/// How many extra quads each half panel has; nothing: words are multiplied. Found out once; what
-/// was kept and cannot be of these weights is found out anew.
+/// Extra quads of each half panel; nothing: int16 is faster. Cached in `choices`; a cached value
+/// that does not fit the weights' shape is computed again.
 std::optional<ExtraCounts> kept_extras(sdk::Choices& choices, const WidenedLayer::Plain& plain,
                                        const WidenedConvolution& c) {
   constexpr char kName[] = "extra quads";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer of int8 products for CPUs without VNNI: its packed weights, and what becomes of its
-// sums. Immutable once packed.
+// An int8 convolution or matmul layer with exact sums on CPUs without VNNI (widened.h): its packed
+// weights, scales, bias and epilogue. Immutable once packed.
 #pragma once
 
 #include <gantry/sdk/blob.h>
@@ -17,18 +17,17 @@
 
 namespace gantry::x86 {
 
-/// True if the library's sums of `inner` int8 products are exact: the CPU can add four at once
-/// (VNNI), ONEDNN_MAX_CPU_ISA does not forbid it, and what zero points take away from the sums does
-/// not leave 32 bits. [any]
+/// True if oneDNN's sums of `inner` int8 products are exact: the CPU has VNNI, ONEDNN_MAX_CPU_ISA
+/// allows it, and the zero-point compensation fits 32 bits. [any]
 bool is_library_exact(int64_t inner);
 
-/// Why neither the library's nor this provider's own int8 products take a fusion whose results
-/// are sums of `inner` products; empty: one of them does.
+/// Why neither oneDNN nor this provider's own code computes a fusion with sums of `inner` int8
+/// products exactly, as a sentence without a final stop; empty: one of them does.
 std::string inexactness_of(const Fusion& fusion, int64_t inner);
 
 class WidenedLayer {
  public:
-  /// Weights as the model has them, in steps of elements.
+  /// Weights as the model has them; steps are strides in elements.
   struct Plain {
     const void* numbers = nullptr;
     int64_t groups = 1;
@@ -38,9 +37,10 @@ class WidenedLayer {
     int64_t result_step = 0;
     int64_t channel_step = 0;
     int64_t tap_step = 0;
-    uint8_t offset = 0;  ///< added to each byte, modulo 256, so that it is a signed number
+    /// 0 or 128: added to each byte, modulo 256, it gives s8 with zero point 0
+    uint8_t offset = 0;
 
-    /// A matrix: [inner, columns], or `is_transposed` the other way round.
+    /// A matrix, [inner, columns], or [columns, inner] if `is_transposed`.
     static Plain matrix(const void* numbers, int64_t inner, int64_t columns, bool is_transposed,
                         uint8_t offset) {
       return {
@@ -49,37 +49,39 @@ class WidenedLayer {
     }
   };
 
-  /// Packs the weights; `plain` need not outlive the call. `scales`, `bias`: of all results, in the
-  /// fusion's measure; scales may come with the run instead, and results be the sums themselves:
-  /// then they are empty. Errors: OUT_OF_MEMORY.
+  /// Packs the weights; does not keep `plain`. `scales`, `bias`: [groups * results], in units of
+  /// measure_of_results() (onednn/post_ops.h). `scales` is empty if they come with each run, or if
+  /// the target is kS32, the sums themselves. Requires that int8_epilogue_of(fusion) has a value.
+  /// Errors: OUT_OF_MEMORY.
   void pack(const gantry_host* host, sdk::Choices& choices, const Plain& plain,
             const Fusion& fusion, Int8Type target_type, const std::vector<float>& scales,
             const std::vector<float>& bias);
 
-  /// Of a run.
+  /// Operands of a run.
   struct Tensors {
     const void* source = nullptr;
-    const void* addend = nullptr;  ///< null: there is none
+    const void* addend = nullptr;  ///< null: none
     void* target = nullptr;
-    bool is_signed = false;  ///< the source is
-    int32_t source_zero = 0;
-    const float* scales = nullptr;  ///< [padded()], if they come with the run
+    bool is_signed = false;         ///< the source is s8, else u8
+    int32_t source_zero = 0;        ///< zero point of the source
+    const float* scales = nullptr;  ///< [padded()], if they come with the run; else null
   };
-  /// `window`: axes, strides and so on; the rest is set here. `images`: of the source.
+  /// Runs a convolution. `window`: window, strides, dilations, pads, source and target extents; its
+  /// other members are ignored. `images`: batch size.
   void run(sdk::Call& call, const WidenedConvolution& window, int64_t images,
            const Tensors& tensors) const;
-  /// Of a product of matrices.
+  /// Runs a matmul.
   void run(sdk::Call& call, int64_t rows, const Tensors& tensors) const;
 
-  /// Scales of all results, as they stand beside the weights.
+  /// Number of scales, padded to whole panels.
   [[nodiscard]] int64_t padded() const;
 
  private:
-  /// Numbers of all results, in order, at their places.
+  /// One element for each result, padded as padded() says.
   [[nodiscard]] std::vector<float> spread(const std::vector<float>& numbers) const;
 
   WidenedConvolution form_;                 // but for the window
-  std::optional<BytePanelsLayout> layout_;  // nothing: the weights are pairs
+  std::optional<BytePanelsLayout> layout_;  // none: the weights are packed in pairs for int16
   std::shared_ptr<const void> weights_;
   std::vector<float> scales_;
   std::vector<float> bias_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which places of the source a place of the target is made of, and how the places are divided into
-// tasks. Pure functions.
+// Source pixels under the window of a target pixel, and the division of the target into tasks. Pure
+// functions.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@ namespace gantry::x86 {
 
 struct WidenedTensors {
   const uint8_t* source;
-  const uint8_t* addend;  ///< null: there is none
+  const uint8_t* addend;  ///< null: none
   uint8_t* target;
-  int64_t places;  ///< of the target
+  int64_t places;  ///< pixels of the target, of all images
 };
 
-/// A place of the target: which numbers of the source its window stands on.
+/// A target pixel and its window on the source. Borrows both arguments of the constructor.
 class WidenedPosition {
  public:
   WidenedPosition(const WidenedConvolution& convolution, const uint8_t* source, int64_t place)
@@ -31,7 +31,7 @@ class WidenedPosition {
     image_ = source + place * image_size();
   }
 
-  /// To the place behind it.
+  /// Moves to the next pixel.
   void next() {
     for (size_t axis = 3; axis-- > 0;) {
       start_[axis] += c_.strides[axis];
@@ -42,14 +42,14 @@ class WidenedPosition {
     image_ += image_size();
   }
 
-  /// True if no tap lies in the padding.
+  /// True if no tap is in the padding.
   [[nodiscard]] bool is_inside() const {
     bool is_inside = true;
     for (size_t axis = 0; axis < 3; ++axis)
       is_inside &= start_[axis] >= 0 && start_[axis] < starts_inside_[axis];
     return is_inside;
   }
-  /// The channels under the first tap, if it is inside; those under another stand offset_of() on.
+  /// The channels under the first tap. Requires is_inside(); other taps are offset_of() further.
   [[nodiscard]] const uint8_t* first_tap() const {
     return image_ + offset_of(c_, start_[0], start_[1], start_[2]);
   }
@@ -57,7 +57,7 @@ class WidenedPosition {
     return ((z * c.source[1] + y) * c.source[2] + x) * c.groups * c.channels;
   }
 
-  /// The channels of the place of the source under a tap; null: it lies in the padding.
+  /// The channels under a tap; null: padding.
   [[nodiscard]] const uint8_t* tap(int64_t i, int64_t j, int64_t k) const {
     const int64_t z = start_[0] + i * c_.dilations[0];
     const int64_t y = start_[1] + j * c_.dilations[1];
@@ -72,16 +72,17 @@ class WidenedPosition {
   [[nodiscard]] int64_t image_size() const { return offset_of(c_, c_.source[0], 0, 0); }
 
   const WidenedConvolution& c_;
-  WidenedConvolution::Axes index_{};  // of the place in its image
-  WidenedConvolution::Axes start_{};
-  WidenedConvolution::Axes starts_inside_{};  // below these a window ends inside
+  WidenedConvolution::Axes index_{};          // of the target pixel in its image
+  WidenedConvolution::Axes start_{};          // source index of the first tap
+  WidenedConvolution::Axes starts_inside_{};  // a window that starts below these ends inside
   const uint8_t* image_;
 };
 
-/// Panels of a task, for which rows are gathered once: so many that gathering counts for little.
+/// Most panels of a task. Its rows are gathered once for all of them, so that gathering costs
+/// little.
 constexpr int64_t kWidenedPanelsOfTask = 8;
 
-/// Places of a task. Their rows stay in the second cache; whole tiles for each instruction set.
+/// Target pixels of a task: whole tiles for each instruction set, whose rows fit the L2 cache.
 inline int64_t widened_positions_of(const WidenedConvolution& convolution) {
   constexpr int64_t kElements = 1 << 16;
   constexpr int64_t kStep = 12;
@@ -91,10 +92,10 @@ inline int64_t widened_positions_of(const WidenedConvolution& convolution) {
 }
 
 struct WidenedTasks {
-  int64_t places;     ///< of a task
-  int64_t stretches;  ///< of a group's panels
-  int64_t parts;      ///< of the channels of all groups
-  int64_t count;
+  int64_t places;     ///< target pixels of a task
+  int64_t stretches;  ///< parts of a group's panels
+  int64_t parts;      ///< parts of all channels
+  int64_t count;      ///< number of tasks
 
   WidenedTasks(const WidenedConvolution& c, int64_t all_places)
       : places(widened_positions_of(c)),

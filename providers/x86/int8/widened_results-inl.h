@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of sums of int8 products before they are stored, for one of Highway's targets:
-// included again for each.
+// Scales sums of int8 products, applies the epilogue and stores the results. Included once for each
+// Highway target.
 #if defined(GANTRY_X86_BYTES_WORD_RESULTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GANTRY_X86_BYTES_WORD_RESULTS_INL_H_
 #undef GANTRY_X86_BYTES_WORD_RESULTS_INL_H_
@@ -18,7 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 
-/// A panel's numbers as floats.
+/// Vector `v` of a panel of int8 values, as floats.
 template <class Byte>
 HWY_INLINE V32 load_numbers(const uint8_t* from, int v) {
   const hn::Rebind<Byte, I32> bytes;
@@ -26,7 +26,7 @@ HWY_INLINE V32 load_numbers(const uint8_t* from, int v) {
   return hn::ConvertTo(F32(), hn::PromoteTo(I32(), numbers));
 }
 
-/// `addends`: where what is added to each row stands. `x`: [kRows, kVectorsOfPanel].
+/// Applies a step to `x`, [kRows, kVectorsOfPanel]. `addends`: the addend's panel in each row.
 template <int kRows>
 HWY_INLINE void apply_step(const Int8EpilogueStep& step, const uint8_t* const* addends, V32* x) {
   const F32 d;
@@ -59,9 +59,9 @@ HWY_INLINE void apply_step(const Int8EpilogueStep& step, const uint8_t* const* a
   }
 }
 
-/// Stores the results of some rows of a panel. `sums`: [kRows, kWidenedPanel]; `padded`: the first
-/// one's place among scales and biases; `at`: its place in the target, where rows stand `step` on;
-/// `count`: how many of each row there are.
+/// Stores the results of kRows rows of a panel. `sums`: [kRows, kWidenedPanel]; `padded`: index of
+/// the panel's first channel in scales and bias; `at`: index of the first result in the target,
+/// whose rows are `step` apart; `count`: channels of the panel that exist.
 template <int kRows>
 HWY_INLINE void finish_rows(const WidenedConvolution& c, const WidenedTensors& tensors,
                             const int32_t* sums, int64_t padded, int64_t at, int64_t step,
@@ -83,7 +83,7 @@ HWY_INLINE void finish_rows(const WidenedConvolution& c, const WidenedTensors& t
     const V32 sum = hn::ConvertTo(d, hn::LoadU(I32(), sums + i * kLanes));
     x[i] = hn::MulAdd(sum, hn::LoadU(d, c.scales + place), hn::LoadU(d, c.bias + place));
   }
-  // A whole panel is read and written where it stands: a copy would wait for what it copies.
+  // A whole panel is read and written in place: a copy would stall on store forwarding.
   uint8_t few[kRows][kWidenedPanel] = {};
   const uint8_t* addends[kRows];
   for (int r = 0; r < kRows; ++r) {

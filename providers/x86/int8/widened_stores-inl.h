@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sums of int8 products stand in vectors, and how results become bytes, for one of Highway's
-// targets: included again for each.
+// Layout of int8 sums in vectors, and conversion of results to bytes. Included once for each
+// Highway target.
 #if defined(GANTRY_X86_INT8_WIDENED_STORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GANTRY_X86_INT8_WIDENED_STORES_INL_H_
 #undef GANTRY_X86_INT8_WIDENED_STORES_INL_H_
@@ -22,17 +22,17 @@ using V32I = hn::Vec<I32>;
 static_assert(kWidenedPanel % kLanes == 0);
 constexpr int kVectorsOfPanel = static_cast<int>(kWidenedPanel / kLanes);
 
-/// Panels that are multiplied at once. Of vectors that each are a panel a row's number would be
-/// loaded for one product alone, and there is one such load in a cycle on many CPUs.
+/// Panels that are multiplied at once. Where a vector is a whole panel, two panels share each
+/// broadcast load of a source element, of which many CPUs do one in a cycle.
 constexpr int kPanelsOfTile = kHasManyRegisters ? 2 : 1;
 
-/// Rows of a panel whose results fill a vector of bytes.
+/// Rows of a panel that are stored at once: their four vectors of floats become one of bytes.
 constexpr int kRowsOfStore = kLanes < 4 ? 1 : static_cast<int>(kLanes / 4);
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// sum + a product of each pair of lanes and the one beside it. On x86 it is added where the pair
-/// stands, and nothing to the second sum that Highway asks for.
+/// sum[i] + a[2i] * b[2i] + a[2i+1] * b[2i+1] (VPMADDWD). Highway splits the result over two sums
+/// in any order; on x86 the second one stays zero.
 template <class D32, class V16>
 HWY_INLINE hn::Vec<D32> add_pairs(D32 d32, hn::Vec<D32> sum, V16 a, V16 b) {
   auto unused = hn::Zero(d32);
@@ -41,8 +41,9 @@ HWY_INLINE hn::Vec<D32> add_pairs(D32 d32, hn::Vec<D32> sum, V16 a, V16 b) {
 
 #endif
 
-/// The nearest integer, the even one of two; beyond 2^14 that. Highway's NearestInt takes more
-/// instructions, for what is no integer of 32 bits: in a float of this size the last bits are ones.
+/// The nearest integer, ties to even, clipped to 2^14 in magnitude. Takes fewer instructions than
+/// Highway's NearestInt, which handles overflow: after adding 3 * 2^22 the float's low bits are the
+/// integer.
 HWY_INLINE V32I bounded_integer(V32 x) {
   const F32 d;
   const V32 most = hn::Set(d, 1 << 14);
@@ -51,12 +52,12 @@ HWY_INLINE V32I bounded_integer(V32 x) {
   return hn::Sub(hn::BitCast(I32(), hn::Add(bounded, ones_last)), hn::BitCast(I32(), ones_last));
 }
 
-/// A row's numbers as bytes.
+/// Stores a row as bytes, with the zero point added, saturated.
 template <class Byte>
 HWY_INLINE void store_row(const V32* x, int32_t zero, uint8_t* to) {
   const hn::Rebind<Byte, I32> bytes;
-  // Beyond them all are the largest or the smallest number. With a zero they stay below 2^15: from
-  // there to 2^15 + 255 Highway 1.0's DemoteTo drops the topmost bit before it saturates.
+  // Values beyond +-2^14 saturate anyway. With the zero point they stay below 2^15: from there to
+  // 2^15 + 255 Highway 1.0's DemoteTo drops the top bit before it saturates.
   for (int v = 0; v < kVectorsOfPanel; ++v) {
     const V32I number = hn::Add(bounded_integer(x[v]), hn::Set(I32(), zero));
     hn::StoreU(hn::DemoteTo(bytes, number), bytes, reinterpret_cast<Byte*>(to) + v * kLanes);
@@ -72,8 +73,9 @@ HWY_INLINE void store_rows(const V32* x, int32_t zero, uint8_t* const* to) {
 
 #else
 
-/// kRowsOfStore rows, which are four vectors, as bytes. The packing instructions work within blocks
-/// of 16 bytes: each has four numbers of each of the vectors, which are put in order at the end.
+/// Stores kRowsOfStore rows, which are four vectors, as bytes. The packing instructions work within
+/// 128-bit blocks, so each block has four elements of every vector; a permutation restores the
+/// order.
 template <class Byte>
 HWY_INLINE void store_rows(const V32* x, int32_t zero, uint8_t* const* to) {
   constexpr bool kSigned = std::is_signed_v<Byte>;

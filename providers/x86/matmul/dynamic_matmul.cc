@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul (ai.onnx 1, 9, 13) and Gemm (7, 9, 11, 13) of two f32 tensors of the run, with what
-// follows. Their extents are known before: the library makes code for each shape, which takes as
-// long as hundreds of small products.
+// MatMul (ai.onnx 1, 9, 13) and Gemm (7, 9, 11, 13) of two f32 activations, with their epilogue, by
+// oneDNN. Only static shapes: oneDNN compiles code for each shape, which takes as long as hundreds
+// of small products.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace gantry::x86 {
 namespace {
 
-/// What is multiplied: [batch, rows, inner] and [batch, inner, columns].
+/// Extents of the operands: [batch, rows, inner] and [batch, inner, columns].
 struct Extents {
   int64_t batch = 1;
   int64_t rows = 0;
@@ -25,7 +25,7 @@ struct Extents {
   int64_t columns = 0;
   bool is_left_transposed = false;
   bool is_right_transposed = false;
-  std::string fault;  ///< why they are not taken
+  std::string fault;  ///< why the provider refuses them; empty: it does not
 
   Extents(const GraphIndex& index, uint32_t node) {
     const sdk::NodeView view = index.node(node);
@@ -65,7 +65,7 @@ struct Extents {
     return desc_f32({batch, height, width}, is_transposed ? Tag::acb : Tag::abc);
   }
 
-  /// Nothing unless all of them are known.
+  /// The extents; empty unless all of them are known.
   static Dims known(const sdk::ValueView& value) {
     Dims extents;
     for (int i = 0; i < value.rank(); ++i) extents.push_back(value.extent(i));
@@ -75,7 +75,7 @@ struct Extents {
   }
 };
 
-/// One number of threads.
+/// The plan for a number of threads.
 struct Plan {
   FusedVariants variants;
   dnnl::memory right;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The implementations of MatMul, Gemm and MatMulInteger with a constant matrix that are this
-// provider's own code; matmul.cc and matmul_integer.cc list them in the order in which they are
-// asked.
+// The implementations of MatMul, Gemm and MatMulInteger with a constant matrix in this provider's
+// own code. matmul.cc and matmul_integer.cc list them in order of preference. Each makes a kernel
+// with packed weights, or says why it refuses (fuse/implementation.h).
 #pragma once
 
 #include "fuse/implementation.h"
 
 namespace gantry::x86 {
 
-/// f32, the matrix packed to panels, with AVX2 or AVX-512.
+/// f32, the matrix packed in panels. Needs AVX2 or AVX-512.
 Made make_packed_matmul(const KernelArgs& args);
-/// int8 where the library's sums would saturate or leave 32 bits: widened to int16.
+/// int8 where oneDNN's sums would saturate or overflow 32 bits: widened to int16.
 Made make_int8_widened_matmul(const KernelArgs& args);
-/// MatMulInteger, likewise, and where the library would round what a zero point takes away.
+/// The same for MatMulInteger, and where oneDNN would round its zero-point compensation.
 Made make_int8_widened_matmul_integer(const KernelArgs& args);
 
 }  // namespace gantry::x86

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul of int8 rows with a constant matrix, exact on CPUs without VNNI.
+// MatMul, Gemm and QLinearMatMul of int8 rows with a constant matrix, with exact sums on CPUs
+// without VNNI.
 #include "fuse/kernels.h"
 #include "int8/widened_layer.h"
 #include "matmul/implementations.h"

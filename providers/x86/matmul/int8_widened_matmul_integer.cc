@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMulInteger where the library's sums, or what it subtracts of them, would not be exact.
+// MatMulInteger where oneDNN's sums, or its zero-point compensation, would not be exact.
 #include <algorithm>
 
 #include "int8/widened_layer.h"
@@ -40,7 +40,7 @@ class Int8WidenedMatMulInteger final : public sdk::Kernel {
   WidenedLayer layer_;
 };
 
-/// The library subtracts what a zero point takes away in floats.
+/// True if oneDNN's zero-point compensation, which it subtracts in f32, may be rounded.
 bool rounds_large_sums(const IntegerOperands& operands) {
   constexpr int64_t kExactProducts = (1 << 24) / (255 * 128);
   return !operands.is_float() && operands.has_zero_point() && operands.inner > kExactProducts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every implementation of MatMulInteger starts from: the constant matrix, what a run brings to
-// turn its integers into floats, and the tensors of a run.
+// Operands of MatMulInteger, which all its implementations share: the constant matrix, the scales
+// that dequantize the result, and the tensors of a run.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -14,20 +14,21 @@
 
 namespace gantry::x86 {
 
-/// Immutable. Borrows nothing but `matrix`, which is valid while the claim is compiled.
+/// Immutable. Borrows only `matrix`, which is valid while the claim is compiled.
 struct IntegerOperands {
   explicit IntegerOperands(const KernelArgs& args);
 
   /// Tensors of a run, dense. Errors: INVALID_ARGUMENT for a source whose last extent is not
   /// `inner`.
   struct Tensors {
-    int64_t rows = 0;              ///< 0: there is nothing to do
+    int64_t rows = 0;              ///< 0: the result is empty
     const void* source = nullptr;  ///< [rows, inner]
     void* target = nullptr;        ///< [rows, columns], f32 or int32
   };
   [[nodiscard]] Tensors of(sdk::Call& call) const;
-  /// Of a run: `scale_count` of them. Errors: INVALID_ARGUMENT for another count.
+  /// The scales of a run, [scale_count]. Errors: INVALID_ARGUMENT for another number.
   [[nodiscard]] const float* scales_of(const sdk::Call& call) const;
+  /// The source's zero point in a run.
   [[nodiscard]] int32_t zero_point_of(const sdk::Call& call) const;
 
   [[nodiscard]] bool is_float() const { return scale_count > 0; }
@@ -38,15 +39,14 @@ struct IntegerOperands {
   const void* matrix = nullptr;  ///< [inner, columns]
   int64_t inner = 0;
   int64_t columns = 0;
-  int64_t known_rows = 0;  ///< of the source; less than 1: the model does not say
-  Type source_type;        ///< u8 or s8
-  /// of columns, empty: it is zero
-  std::vector<float> bias;
-  int64_t scale_count = 0;   ///< 1 or `columns`; 0: the results stay integers
-  int scale_slot = -1;       ///< -1: constant
-  int zero_slot = -1;        ///< -1: constant
-  std::vector<float> scale;  ///< constant
-  int32_t zero_point = 0;    ///< constant
+  int64_t known_rows = 0;    ///< of the source; less than 1: dynamic
+  Type source_type;          ///< u8 or s8
+  std::vector<float> bias;   ///< [columns]; empty: 0
+  int64_t scale_count = 0;   ///< 1 or `columns`; 0: the result stays i32
+  int scale_slot = -1;       ///< input slot; -1: `scale` is used
+  int zero_slot = -1;        ///< input slot; -1: `zero_point` is used
+  std::vector<float> scale;  ///< [scale_count], if constant
+  int32_t zero_point = 0;    ///< of the source, if constant
 
  private:
   [[nodiscard]] int32_t number_at(const void* data) const;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul (ai.onnx 1, 9, 13) and Gemm (7, 9, 11, 13) of f32 or int8 and QLinearMatMul (10, 21)
-// whose right-hand matrix is constant: it is packed when the model is loaded, and what follows
-// (bias, activation, another tensor added) is done before the result is stored.
+// with a constant right-hand matrix by oneDNN, and the list of their implementations. The matrix is
+// packed when the model is loaded; the epilogue (bias, activation, another tensor added) is applied
+// before the result is stored.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -19,7 +20,7 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are not known before
+constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are dynamic
 
 // By oneDNN.
 class LibraryMatMulKernel final : public sdk::Kernel {
@@ -71,7 +72,7 @@ class LibraryMatMulKernel final : public sdk::Kernel {
     return {{rows, operands_.columns}, operands_.fusion.addend.type(), Tag::ab};
   }
 
-  /// Has the primitive made that the first run needs, if the model says its shape.
+  /// Starts compiling the primitive for the first run in the background, if the shape is static.
   void prepare(const KernelArgs& args) {
     const int64_t rows = operands_.known_rows;
     if (rows < 1) return;

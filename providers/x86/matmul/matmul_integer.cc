@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMulInteger (ai.onnx 10) whose right-hand matrix is constant, and what quantizers put behind it
-// when the left-hand matrix is quantized in the run: its integers become floats, are multiplied by
-// a scale that the run brings, and get a bias and an activation.
+// MatMulInteger (ai.onnx 10) with a constant right-hand matrix, and the nodes that quantizers put
+// after it for dynamic quantization: a Cast to f32, a Mul by a scale of the run, a bias and an
+// activation.
 #include <cstring>
 
 #include "int8/widened_layer.h"
@@ -13,9 +13,9 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are not known before
+constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are dynamic
 
-/// One number of rows.
+/// The plan for a number of rows.
 struct Plan {
   Operand source;
   Operand target;
@@ -52,7 +52,7 @@ class LibraryMatMulInteger final : public sdk::Kernel {
   }
 
  private:
-  /// What this run brings beside the matrix.
+  /// Binds the scales and the zero point of this run.
   void bind(sdk::Call& call, Plan& plan) const {
     if (operands_.scale_slot >= 0)
       plan.scale.set_data_handle(const_cast<float*>(operands_.scales_of(call)));

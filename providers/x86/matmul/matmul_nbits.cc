@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMulNBits (com.microsoft 1): the constant matrix stays in 4 or 8 bits in memory, which is what
-// a skinny GEMM waits for. Where the node allows it the other matrix is rounded to 8 bits, and what
-// is multiplied are integers.
+// MatMulNBits (com.microsoft 1). The constant matrix stays in 4 or 8 bits in memory, since reading
+// it bounds a skinny GEMM. If accuracy_level allows it, the other matrix is quantized to int8, and
+// the products are integers.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace gantry::x86 {
 namespace {
 
 enum Input : uint8_t { kLeft, kNumbers, kScales, kZeros, kOrder, kBias };
-constexpr int kNumbersOfBytes = 4;  // accuracy_level from which on the left matrix may be in int8
+constexpr int kNumbersOfBytes = 4;  // least accuracy_level that allows int8 for the left matrix
 
-constexpr float kScaleTolerance = 1.0F / 8192;  // far below what 8 bits for the rows cost
+constexpr float kScaleTolerance = 1.0F / 8192;  // far below the error of int8 rows
 
 BlockShape shape_of(const sdk::NodeView& node) {
   return {node.get_int("K", 0), node.get_int("N", 0), node.get_int("block_size", 0),
@@ -32,7 +32,7 @@ bool keeps_floats(const sdk::NodeView& node) {
 
 int64_t bytes_of_zeros(const BlockShape& shape) { return (shape.blocks() * shape.bits + 7) / 8; }
 
-/// Zero points as floats; they are floats, or packed as the numbers are, or there are none.
+/// Zero points as floats; empty: none. The model has them as floats, or packed like the weights.
 std::vector<float> zeros_of(const sdk::NodeView& node, const BlockShape& shape) {
   if (!node.input(kZeros).present()) return {};
   if (node.input(kZeros).dtype() == GANTRY_FLOAT) return floats_of(node.input(kZeros));

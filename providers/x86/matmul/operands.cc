@@ -39,7 +39,7 @@ MatMulOperands::MatMulOperands(const KernelArgs& args)
     scale[i] *= epilogue.scale[i];
     bias[i] = bias[i] * epilogue.scale[i] + epilogue.shift[i];
   }
-  if (fusion.weight_quantization) {  // the factor goes to the scales, which are applied anyway
+  if (fusion.weight_quantization) {  // alpha is folded into the scales
     for (float& x : fusion.weight_quantization->scales) x *= alpha;
     scale.clear();
   }

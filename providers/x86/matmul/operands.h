@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every implementation of MatMul and Gemm starts from: the constant matrix, what is folded
-// into it, and the tensors of a run.
+// Operands of MatMul and Gemm with a constant matrix, which all their implementations share: the
+// matrix, what is folded into it, and the tensors of a run.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -14,31 +14,31 @@
 
 namespace gantry::x86 {
 
-/// Immutable. Borrows nothing but `matrix`, which is valid while the claim is compiled.
+/// Immutable. Borrows only `matrix`, which is valid while the claim is compiled.
 struct MatMulOperands {
   explicit MatMulOperands(const KernelArgs& args);
 
   /// Tensors of a run, dense. Errors: INVALID_ARGUMENT for a source whose last extent is not
   /// `inner`, or an addend of another shape than the target.
   struct Tensors {
-    int64_t rows = 0;              ///< 0: there is nothing to do
+    int64_t rows = 0;              ///< 0: the result is empty
     const void* source = nullptr;  ///< [rows, inner]
-    const void* addend = nullptr;  ///< [rows, columns]; null: there is none
+    const void* addend = nullptr;  ///< [rows, columns]; null: none
     void* target = nullptr;        ///< [rows, columns]; may be the addend
   };
   [[nodiscard]] Tensors of(sdk::Call& call) const;
 
-  Fusion fusion;      ///< Gemm's alpha is a factor of its scales
+  Fusion fusion;      ///< for int8, Gemm's alpha is multiplied into its scales
   std::string label;  ///< of the root, for messages
   const void* matrix = nullptr;
   int64_t inner = 0;
   int64_t columns = 0;
   bool is_transposed = false;  ///< `matrix` is [columns, inner], else [inner, columns]
-  int64_t known_rows = 0;      ///< of the source; less than 1: the model does not say
-  /// of columns: factors of the matrix, alpha and a scale of the epilogue; empty: they are all 1,
+  int64_t known_rows = 0;      ///< of the source; less than 1: dynamic
+  /// [columns]: alpha times the epilogue's scale, to be folded into the matrix; empty: all are 1,
   /// or the matrix is int8
   std::vector<float> scale;
-  std::vector<float> bias;  ///< of columns, beta and a shift of the epilogue among it
+  std::vector<float> bias;  ///< [columns], with beta and the epilogue's shift applied
   Rescaling rescaling;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul of f32 rows with a constant matrix by this provider's own code.
+// MatMul and Gemm of f32 rows with a constant matrix by this provider's own code (packed/layer.h).
 #include "fuse/kernels.h"
 #include "matmul/implementations.h"
 #include "matmul/operands.h"

@@ -15,14 +15,14 @@
 
 namespace gantry::x86 {
 
-/// Its stage is under the thread's lock.
+/// Requires Thread::mutex_ for `stage`.
 struct BackgroundCompiler::Piece {
   enum class Stage { kWaiting, kAtWork, kDone, kDropped };
   Stage stage = Stage::kWaiting;
   std::function<void()> work;
 };
 
-/// The one thread, which lives as long as there is something to do.
+/// The background thread. It ends when its queue is empty.
 class BackgroundCompiler::Thread {
  public:
   // Never destroyed: sessions may end after it would be.
@@ -31,7 +31,7 @@ class BackgroundCompiler::Thread {
     return instance;
   }
 
-  /// Whether stop() will be called before what is static is destroyed.
+  /// True if stop() will be called before statics are destroyed.
   [[nodiscard]] bool is_waited_for() const { return is_waited_for_; }
   void expect_stop() { is_waited_for_ = true; }
 
@@ -48,7 +48,7 @@ class BackgroundCompiler::Thread {
     try {
       thread_ = std::thread([this] { work(); });
       is_working_ = true;
-    } catch (const std::system_error&) {  // no thread to be had: runs do it themselves
+    } catch (const std::system_error&) {  // no thread available: runs compile themselves
       pieces_.clear();
     }
   }
@@ -90,18 +90,18 @@ class BackgroundCompiler::Thread {
  private:
   static constexpr std::chrono::milliseconds kMoment{1};
 
-  // A child has neither the thread nor, it may be, a lock that anybody will release.
+  // A forked child lacks the thread, and may have inherited a lock that nobody will release.
   [[nodiscard]] bool is_forked() const { return process_ != getpid(); }
 
   void work() {
     const sdk::MutexLock lock(mutex_);
     for (uint64_t seen = 0; !pieces_.empty();) {
-      if (compiling_ > 0 || seen != compiled_) {  // the next claim may be a moment away
+      if (compiling_ > 0 || seen != compiled_) {  // another claim may follow at once
         seen = compiled_;
         changed_.wait_for(mutex_, kMoment);
         continue;
       }
-      // The last one first: a run that has begun comes from the other end.
+      // The last one first: a run that has started needs them from the first on.
       const std::shared_ptr<Piece> piece = std::move(pieces_.back());
       pieces_.pop_back();
       if (piece->stage != Piece::Stage::kWaiting) continue;
@@ -157,8 +157,8 @@ void BackgroundCompiler::start(std::function<void()> work) {
 
 bool BackgroundCompiler::settle() const { return piece_ && Thread::instance().settle(*piece_); }
 
-// exit() destroys what is the calling thread's first, then what is static. An object that is static
-// would come too late: statics that the work set up after it would be gone by then.
+// exit() destroys thread_local objects of the calling thread first, then statics. A static object
+// here would be too late: statics that the work initialised after it would be gone by then.
 void BackgroundCompiler::end_with_this_thread() {
   struct AtEnd {
     AtEnd() { Thread::instance().expect_stop(); }

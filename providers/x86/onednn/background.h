@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of the first run that is done before it, by a thread that nobody waits for: the library
-// generates code when a primitive is made, which takes as long as some runs of a small model.
+// Background compilation of oneDNN primitives for the first run, on one thread of the process.
+// oneDNN generates code when a primitive is created, which takes as long as some runs of a small
+// model.
 #pragma once
 
 #include <atomic>
@@ -15,8 +16,8 @@
 
 namespace gantry::x86 {
 
-/// While one lives, a claim is compiled, and no work that was left is begun: compiling has all
-/// cores. [any]
+/// Lives while a claim is compiled. Background work does not start meanwhile, so that compiling has
+/// all cores. [any]
 class Compiling {
  public:
   Compiling();
@@ -25,28 +26,31 @@ class Compiling {
   Compiling& operator=(const Compiling&) = delete;
 };
 
-/// One piece of work. Last among the members of whatever it uses: it ends with this.
+/// One piece of background work. Declare it after all members that the work uses: the destructor
+/// waits for it.
 class BackgroundCompiler {
  public:
   BackgroundCompiler() = default;
-  /// Drops the work if it has not begun, else waits for its end.
+  /// Drops the work if it has not started, else waits for its end.
   ~BackgroundCompiler();
   BackgroundCompiler(const BackgroundCompiler&) = delete;
   BackgroundCompiler& operator=(const BackgroundCompiler&) = delete;
 
-  /// Once, while a claim is compiled: has the work done after it. Nothing happens where there is
-  /// one core only, or before end_with_this_thread(). What the work throws is dropped: the run that
-  /// needs the same meets it again.
+  /// Queues `work`, to run when no claim is being compiled. Requires a live Compiling; call it
+  /// once. Does nothing with one core, or before end_with_this_thread() took effect. An exception
+  /// of `work` is dropped: the run that needs the result meets it again.
   void start(std::function<void()> work);
 
-  /// For whoever needs it now. True: it has been done. False: it has not and will not be. [any]
+  /// Waits for work that has started and cancels work that has not. True: it is done; false: it
+  /// never will be. [any]
   [[nodiscard]] bool settle() const;
 
-  /// For threads that open sessions. Has no effect but on the process's first one, whose end will
-  /// wait for the work: what the library sets up while it generates code is destroyed right after.
+  /// Called on threads that open sessions. On the process's main thread: makes its exit wait for
+  /// the background thread, before oneDNN's statics, which code generation uses, are destroyed. No
+  /// effect on other threads.
   static void end_with_this_thread();
 
-  /// Returns when the thread has ended. Requires that no work is left.
+  /// Waits until the background thread has ended. Requires that no work is queued.
   static void end_thread();
 
  private:
@@ -56,14 +60,15 @@ class BackgroundCompiler {
   std::shared_ptr<Piece> piece_;
 };
 
-/// What the first run with a key would make, made ahead. Last among the members of its maker.
+/// An object for the first run with a key, made in the background. Declare it after all members
+/// that make() uses.
 template <class Made>
 class Prepared {
  public:
   using Key = std::vector<int64_t>;
 
-  /// Once, while a claim is compiled: has make() called later, where the library sees `threads`
-  /// threads.
+  /// Calls make() in the background, in an arena of `threads` threads. As
+  /// BackgroundCompiler::start.
   void start(Key key, int threads, std::function<Made()> make) {
     key_ = std::move(key);
     ahead_.start([this, threads, make = std::move(make)] {
@@ -71,7 +76,7 @@ class Prepared {
     });
   }
 
-  /// What was made for this key, for the first who asks; nothing: it is to be made now. [any]
+  /// The object for this key, once; nothing: the caller must make it. [any]
   [[nodiscard]] std::optional<Made> take(const Key& key) const {
     if (key != key_ || is_taken_.exchange(true) || !ahead_.settle()) return std::nullopt;
     return std::exchange(made_, std::nullopt);

@@ -14,7 +14,7 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr uint64_t kChunk = 256 << 10;  // small enough to stay in the caches of its core
+constexpr uint64_t kChunk = 256 << 10;  // fits a core's L2 cache
 
 Digest digest(const void* data, uint64_t size_bytes) {
   const XXH128_hash_t hash = XXH3_128bits(data, size_bytes);
@@ -39,7 +39,7 @@ Digest digest_of(const void* data, uint64_t size_bytes, std::string_view text) {
   const auto count = static_cast<int64_t>(chunks.size() - 1);
   if (count > 1) {
     with_threads(machine_threads(), [&] { for_each(count, take); });
-  } else if (count == 1) {  // not worth asking threads for
+  } else if (count == 1) {  // not worth waking threads
     take(0);
   }
   return digest(chunks.data(), chunks.size() * sizeof(Digest));

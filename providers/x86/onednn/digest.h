@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digests by which equal weights are found. They tell what is equal by accident from what is not,
-// at the speed of memory; nobody can gain by forging one (docs/decisions/0019).
+// 128-bit digests (XXH3) that identify equal weights, at memory speed. Not cryptographic: nobody
+// gains by forging one (docs/decisions/0019).
 #pragma once
 
 #include <gantry/sdk/blob.h>
@@ -17,13 +17,13 @@ namespace gantry::x86 {
 
 using Digest = std::array<uint64_t, 2>;
 
-/// Of `size_bytes` bytes and a text, on all cores.
+/// The digest of `size_bytes` bytes and a text, computed on all cores.
 Digest digest_of(const void* data, uint64_t size_bytes, std::string_view text);
 /// Every property of a layout, as text.
 std::string text_of(const Desc& desc);
 
-/// The digest that an earlier start left under `name`, so that nothing has to be read; else what
-/// `make()` returns, which is kept.
+/// The digest cached in `choices` under `name`, so that the weights need not be read; else that of
+/// `make()`, which is then cached.
 template <class Make>
 Digest kept_digest(sdk::Choices& choices, const std::string& name, Make&& make) {
   Digest digest{};

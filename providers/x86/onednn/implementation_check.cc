@@ -78,8 +78,8 @@ std::string subject(std::string_view node, const_dnnl_primitive_desc_t descripti
          " (" + shapes_of(description) + ")";
 }
 
-// A text is told once in the process. Open extents can make many texts: when there are thousands,
-// those told are forgotten and may be told again.
+// Logs a text once per process. Dynamic shapes can make many texts: after thousands the record of
+// them is cleared, and they may be logged again.
 void report(gantry_log_level level, const std::string& text) {
   constexpr size_t kMostTexts = 4096;
   const gantry_host* const host = report_host.load();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of its implementations the library chose for a primitive, and what is done about a slow
-// one. Where the library has no code for a case it takes a reference implementation, which follows
-// the definition element by element and can take thirty times as long. Every primitive of this
-// provider is checked here before it runs. [any]
+// Checks which implementation oneDNN chose for a primitive, and finds or reports a slow one. Where
+// oneDNN has no code for a case it uses a reference implementation, which can take thirty times as
+// long. Every primitive of this provider is checked here before it runs. [any]
 #pragma once
 
 #include <cstdint>
@@ -16,35 +15,35 @@ namespace gantry::x86 {
 
 /// How an implementation computes, the fastest kind first.
 enum class CodeKind : uint8_t {
-  kOptimized,  ///< generated for the instruction set; of a matmul, the library's GEMM too
+  kOptimized,  ///< generated for the instruction set; for a matmul also oneDNN's GEMM
   kFallback,   ///< a convolution by im2col and GEMM; compiled loops of a pool or a reorder
-  kReference   ///< the definition, element by element
+  kReference   ///< element by element
 };
 
-/// What the library's name of an implementation says: "jit:avx2", "brg:avx512_core", "gemm:jit",
-/// "x64:gemm:jit", "simple_nchw:any", "ref:any", "conv:any+ref:any".
+/// The kind of an implementation by oneDNN's name for it: "jit:avx2", "brg:avx512_core",
+/// "gemm:jit", "x64:gemm:jit", "simple_nchw:any", "ref:any", "conv:any+ref:any".
 CodeKind code_kind(dnnl::primitive::kind primitive, std::string_view implementation);
 CodeKind code_kind(const dnnl::primitive_desc_base& description);
 inline bool is_optimized(const dnnl::primitive_desc_base& description) {
   return code_kind(description) == CodeKind::kOptimized;
 }
 
-/// Where reports go. Once, before the first of them.
+/// Sets the host whose log receives the reports; without one they are dropped.
 void set_report_host(const gantry_host* host);
 
-/// Says in the log, once for each text, that a primitive runs by an implementation that is not
-/// optimized: a warning of a reference implementation and of a convolution's fallback, else a line
-/// of level info. Optimized ones say nothing. `node`: on whose behalf, as logs name it.
+/// Logs, once for each text, that a primitive's implementation is not optimized: as a warning for a
+/// reference implementation or a convolution's fallback, else at level info. `node`: the node's
+/// name in the log.
 void report_implementation(std::string_view node, const_dnnl_primitive_desc_t description);
 
-/// Says in the log, once for each text, that the implementation of `description` was passed over,
-/// and what runs `instead`.
+/// Logs, once for each text, that the implementation of `description` is not used, and what runs
+/// `instead`.
 void report_passed_over(std::string_view node, const dnnl::primitive_desc_base& description,
                         std::string_view instead);
 
-/// Of the implementations that the library has for what `describe()` describes, the first of the
-/// fastest kind among those that `is_usable(description)` admits. What is passed over for being
-/// slower is reported. Errors: unimplemented, if none is usable; those of `describe`.
+/// Searches oneDNN's implementations of the primitive that `describe()` describes for the first of
+/// the fastest kind that `is_usable(description)` admits. Reports a slower one that oneDNN prefers.
+/// Errors: dnnl_unimplemented if none is usable; those of `describe`.
 template <class Describe, class IsUsable>
 auto best_implementation(std::string_view node, Describe&& describe, IsUsable&& is_usable) {
   auto description = describe();

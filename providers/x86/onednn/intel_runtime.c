@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oneDNN's published build was made by a compiler whose run-time library is not free. Of that
- * library it calls these two functions, which are the C library's under other names. */
+/* The published build of oneDNN calls two functions of its compiler's run-time library, which is
+ * not free. They are memcpy and memset under other names. */
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))

@@ -11,8 +11,8 @@
 namespace gantry::x86 {
 namespace {
 
-/// `is_exact`: the steps along dimensions of one place, which mean nothing, are equal too. Some
-/// implementations ask for them.
+/// `is_exact`: strides along dimensions of extent 1, which do not matter, must be equal too. Some
+/// implementations require them.
 bool is_of_tag(const Desc& layout, dnnl_format_tag_t tag, bool is_exact) {
   const Dims dims = layout.get_dims();
   dnnl_memory_desc_t made = nullptr;
@@ -24,7 +24,7 @@ bool is_of_tag(const Desc& layout, dnnl_format_tag_t tag, bool is_exact) {
   return of_tag == layout && (!is_exact || of_tag.get_strides() == layout.get_strides());
 }
 
-// Those that were found before are tried first: a model has few layouts, the library many.
+// Tags that were found before come first: a model has few layouts, oneDNN many.
 std::vector<dnnl_format_tag_t> tags() {
   std::vector<dnnl_format_tag_t> all;
   for (int tag = dnnl_format_tag_any + 1; tag < dnnl_format_tag_last; ++tag)

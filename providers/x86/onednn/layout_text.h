@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's layouts as text that a later start can read. The library tells what a layout is,
-// but only makes those that have a name.
+// oneDNN layouts as text, for the compiled-model cache. oneDNN can describe any layout, but only
+// creates those that have a name (format tag).
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace gantry::x86 {
 
-/// Empty: the layout has no name in the library (it carries corrections beside the numbers, say).
+/// The name of a layout with its dtype. Empty: it has none (it carries int8 compensation, say).
 std::string layout_name(const Desc& layout);
-/// The layout of that name, which tells the element type too, for a tensor of these extents.
-/// Errors: the library's, for a name that it does not have or that does not fit.
+/// The layout of a name by layout_name(), for a tensor of extents `dims`. Errors: dnnl::error for
+/// an unknown name, or one that does not fit.
 Desc layout_of(const std::string& name, const Dims& dims);
 
 }  // namespace gantry::x86

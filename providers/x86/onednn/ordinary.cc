@@ -18,11 +18,12 @@ namespace gantry::x86::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Of 32 bits the first 16, which are a bf16, have sign, exponent and some of the digits.
+// The upper 16 bits of an f32, which are a bf16, hold the sign, the exponent and part of the
+// significand.
 constexpr uint32_t kSign = 0x80000000;
 constexpr uint32_t kLimit = std::bit_cast<uint32_t>(0x1p50F);
 
-/// `T`: of 32 bits, those of a float, or of 16, those of a bf16.
+/// `T`: uint32_t for the bits of f32, uint16_t for those of bf16.
 template <class T>
 bool are_all_below(const T* bits, int64_t count) {
   constexpr int kCut = 32 - static_cast<int>(sizeof(T)) * 8;
@@ -32,7 +33,8 @@ bool are_all_below(const T* bits, int64_t count) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto magnitude = hn::Set(d, static_cast<T>(~kOwnSign));
   const auto to_sign = hn::Set(d, kToSign);
-  // What reaches the limit carries into the place of the sign, which is looked at once, at the end.
+  // A magnitude that reaches the limit carries into the sign bit, which is checked once, at the
+  // end.
   const auto carried = [&](const T* from) HWY_ATTR {
     return hn::Add(hn::And(hn::LoadU(d, from), magnitude), to_sign);
   };
@@ -63,7 +65,7 @@ namespace {
 HWY_EXPORT(are_floats_below);
 HWY_EXPORT(are_bf16_below);
 
-/// are_below(begin, end) of all parts.
+/// True if are_below(begin, end) is true of all parts.
 template <class AreBelow>
 bool are_all(int64_t count, const AreBelow& are_below) {
   constexpr int64_t kGrainElements = 1 << 16;

@@ -57,7 +57,7 @@ void OwnEpilogue::run(std::span<float> results, const float* addend) const {
             run_instructions(steps_, places.data(), elements);
             continue;
           }
-          // More would be read and written.
+          // Whole steps of kTileStep would exceed the tensors, so the last tile is copied.
           std::array<float, kTileElements> own{};
           std::array<float, kTileElements> added{};
           std::copy_n(to, elements, own.data());

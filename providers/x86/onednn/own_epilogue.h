@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An epilogue by this provider's code, behind a primitive of the library that has no
-// post-operations. Those are faster, but lose NaN and infinity
-// (docs/decisions/0077-nan-and-infinity.md), so this is for the runs whose operands are not all
-// ordinary numbers.
+// An epilogue by this provider's code, after a oneDNN primitive without post-ops. Post-ops are
+// faster, but lose NaN and infinity (docs/decisions/0077-nan-and-infinity.md), so this is for runs
+// with operands that are not ordinary (ordinary.h).
 #pragma once
 
 #include <cstdint>
@@ -18,27 +17,27 @@
 
 namespace gantry::x86 {
 
-/// The steps behind one primitive.
+/// The epilogue of one primitive.
 class OwnEpilogue {
  public:
-  /// Until this is called it is not possible. `weights`: as the primitive multiplies them, read in
-  /// the first run; null: they are a tensor of the run.
+  /// Sets the steps. `weights`: returns the packed weights, which the first is_needed() reads;
+  /// null: the weights are a tensor of the run.
   void set(const Fusion& fusion, std::span<const float> bias,
            std::function<dnnl::memory()> weights);
 
-  /// False: no run needs it.
+  /// False before set(), and if no run can need it: no activation, or not all is f32.
   [[nodiscard]] bool is_possible() const { return is_possible_; }
-  /// True of runs that need it. Requires that it is possible. On the threads of the arena around.
-  /// [any]
+  /// True if an operand, a weight or the bias is not ordinary. Requires is_possible(). Uses the
+  /// threads of with_threads(). [any]
   [[nodiscard]] bool is_needed(std::initializer_list<std::span<const float>> operands) const;
 
-  /// All steps, in place. `addend`: what a step adds, of as many elements in the same order, or
-  /// null. On the threads of the arena around. [any]
+  /// Applies all steps in place. `addend`: as many elements in the same order; null if no step
+  /// adds. Uses the threads of with_threads(). [any]
   void run(std::span<float> results, const float* addend) const;
 
  private:
-  std::vector<Instruction> steps_;  // places: results, addend
-  bool is_possible_ = false;        // there is an activation, and floats alone
+  std::vector<Instruction> steps_;  // slots: results, addend
+  bool is_possible_ = false;        // there is an activation, and all is f32
   bool has_ordinary_bias_ = true;
   std::function<dnnl::memory()> weights_;
   mutable std::once_flag are_weights_read_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of packed weights that the host keeps once for each content and form
-// (docs/decisions/0019).
+// Memory of packed weights that the host shares by content and layout (docs/decisions/0019).
 #pragma once
 
 #include <gantry/sdk/error.h>
@@ -15,16 +14,15 @@
 
 namespace gantry::x86 {
 
-/// Notes whether the memory of a key was filled. What could not be filled holds nothing, and others
-/// may be given it before the one that failed releases it. [any]
+/// Records whether the memory of a key was filled. After a failed fill other users of the key may
+/// receive the memory before the failing one releases it. [any]
 void note_filled(const std::array<Digest, 2>& key, bool is_filled);
 /// Throws OUT_OF_MEMORY for a key whose memory could not be filled. [any]
 void require_filled(const std::array<Digest, 2>& key);
 
-/// A share of `size_bytes` bytes, which fill(void* target) writes unless the process has them
-/// already. `key`: digests of content and form, by
-/// which equal ones are found. Errors: OUT_OF_MEMORY, and
-/// what `fill` throws.
+/// Shared, immutable memory of `size_bytes` bytes for `key`, the digests of content and layout.
+/// fill(void* target) writes it, unless the process or the compiled-model cache has the key
+/// already. Errors: OUT_OF_MEMORY, and those of `fill`.
 template <class Fill>
 std::shared_ptr<const void> share_packed(const gantry_host* host, const std::array<Digest, 2>& key,
                                          uint64_t size_bytes, const Fill& fill) {

@@ -12,10 +12,10 @@
 namespace gantry::x86 {
 namespace {
 
-/// What brings weights into a layout.
+/// A reorder of weights into a layout.
 class Reorder {
  public:
-  /// `owned`: the memory of `plain`, if it is to live as long.
+  /// `owned`: the memory of `plain`, if the reorder must keep it alive.
   Reorder(const PlainWeights& plain, const Desc& to, std::unique_ptr<uint8_t[]> owned = {})
       : owned_(std::move(owned)) {
     dnnl::primitive_attr attr;
@@ -42,8 +42,8 @@ class Reorder {
   }
 
  private:
-  /// The data, where the implementation can read them: generated code reads at any byte, compiled
-  /// code may rely on the alignment of the element type.
+  /// The data, with the offset added, or a copy if the implementation needs one: generated code
+  /// reads unaligned memory, compiled code may rely on the alignment of the dtype.
   void* readable(const PlainWeights& plain, const std::string& implementation) {
     const bool is_aligned = reinterpret_cast<uintptr_t>(plain.data) % alignof(float) == 0;
     const bool is_readable = is_aligned || implementation.rfind("jit", 0) == 0;
@@ -62,19 +62,19 @@ class Reorder {
   dnnl::reorder primitive_;
 };
 
-/// True if nothing is kept beside the weights.
+/// True if the layout has no compensation beside the weights.
 bool is_plain(const WeightsLayout& layout) {
   return dnnl::memory::data_type_size(layout.desc.get_data_type()) > 1 ||
          !layout_name(layout.desc).empty();
 }
 
-/// Of weights that are packed already.
+/// A reorder from one packed layout to another.
 Reorder between_layouts(const dnnl::memory& from, const Desc& to) {
   const Desc packed = from.get_desc();
   const PlainWeights source{packed, from.get_data_handle(), {}, 0, 0};
   if (dnnl::memory::data_type_size(packed.get_data_type()) > 1) return {source, to};
-  // What it keeps beside bytes, for signed ones and for a zero point, the library makes of the
-  // dense order only: from another one it refuses, or makes something else.
+  // oneDNN computes int8 compensation (for s8 sources and zero points) only from the dense layout;
+  // from others it fails or is wrong.
   const Desc dense_order(packed.get_dims(), packed.get_data_type(),
                          dense(packed.get_dims().size()));
   auto numbers = std::make_unique<uint8_t[]>(dense_order.get_size());
@@ -105,7 +105,7 @@ const dnnl::memory& PackedWeights::add(const WeightsLayout& layout,
       share_packed(host_, {content_, form}, desc.get_size(),
                    [&](void* target) { make_reorder()(dnnl::memory(desc, engine(), target)); });
   void* data = const_cast<void*>(share.get());
-  // The library takes every address as one that it may write to; it reads from weights.
+  // oneDNN's API takes non-const addresses; it only reads weights.
   return layouts_.emplace_back(Layout{{desc, engine(), data}, std::move(share)}).memory;
 }
 
@@ -115,11 +115,11 @@ void PackedWeights::pack(const gantry_host* host, sdk::Choices& choices,
   content_ = kept_digest(choices, "content", [&] { return content_of(plain); });
   const std::string* kept = choices.find("layout");
   WeightsLayout layout = kept ? WeightsLayout() : choose();
-  // A layout without a name is chosen anew by each start.
+  // A layout without a name is not cached.
   const std::string name = kept ? *kept : layout_name(layout.desc);
   if (!name.empty()) {
     choices.set("layout", name);
-    // Also now: equal layouts may be described in two ways, and the weights are found by one.
+    // Normalises the descriptor: equal layouts may have two, and shared weights are found by one.
     layout = WeightsLayout(layout_of(name, plain.desc.get_dims()));
   }
   if (is_plain(layout)) layout.reader.clear();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constant weights in the layouts that primitives want of them. Which layout that is depends on the
-// number of threads and, now and then, on the shape of the other operand. Equal weights in equal
-// layouts are held once in the process, whichever sessions use them.
+// Constant weights packed in the layouts that oneDNN primitives choose. The layout depends on the
+// number of threads and sometimes on the shape of the other operand. Equal weights in equal layouts
+// share memory within the process.
 #pragma once
 
 #include <gantry/sdk/blob.h>
@@ -22,22 +22,22 @@ namespace gantry::x86 {
 /// Weights as the model has them.
 struct PlainWeights {
   Desc desc;
-  const void* data = nullptr;  ///< at any byte
+  const void* data = nullptr;  ///< of any alignment
   /// Factors along one or two leading dimensions of `desc` or its last one; empty: none.
   std::vector<float> scales;
   int scaled_dimensions = 0;  ///< bit i: dimension i has a factor for each index
   uint8_t offset = 0;         ///< added to each byte, modulo 256; 0 unless the elements are bytes
-  /// Of the other factor, if it is of bytes: beside the weights the library keeps what it takes
-  /// away for signed ones and for a zero point, and no layout tells for which.
+  /// Dtype of the other operand if it is int8, else undef. oneDNN stores compensation for s8
+  /// sources and for zero points with the weights, and the layout does not say for which.
   dnnl::memory::data_type other_type = dnnl::memory::data_type::undef;
   bool other_has_zero_point = false;
 };
 
-/// The layout that a primitive wants of its weights.
+/// A layout of weights and the implementation that reads it.
 struct WeightsLayout {
   WeightsLayout() = default;
   explicit WeightsLayout(Desc layout) : desc(std::move(layout)) {}
-  /// Of a description of a convolution or a product.
+  /// The layout that a primitive descriptor (convolution, matmul) chose for its weights.
   template <class Primitive>
   static WeightsLayout of(const Primitive& primitive) {
     WeightsLayout layout(primitive.weights_desc());
@@ -46,30 +46,32 @@ struct WeightsLayout {
   }
 
   Desc desc;
-  /// The implementation that reads them. What the library keeps beside bytes is part of `desc`, but
-  /// only the library sees it there: of bytes that are shared the reader says it.
+  /// Name of the implementation that reads int8 weights, part of the key of shared memory: it
+  /// determines their compensation, which `desc` contains but does not reveal.
   std::string reader;
 };
 
 class PackedWeights {
  public:
-  /// Packs `plain`, whose data need not outlive the call, into the layout that `choose()` returns,
-  /// on all cores. Layout and digest are kept in `choices`; where they stand there already, and
-  /// another start packed the weights, nothing is chosen and nothing of the data read.
+  /// Packs `plain` into the layout that `choose()` returns, on all cores; does not keep `plain`.
+  /// Layout and digest are cached in `choices`: if they and the packed weights are in the
+  /// compiled-model cache, `choose` is not called and the data are not read.
+  /// Errors: OUT_OF_MEMORY, dnnl::error.
   void pack(const gantry_host* host, sdk::Choices& choices,
             const std::function<WeightsLayout()>& choose, const PlainWeights& plain);
-  /// The layout that they were packed in. [any]
+  /// The layout of pack(). [any]
   [[nodiscard]] Desc desc() const;
-  /// The weights in a layout; the first time that another one than desc() is asked for they are
-  /// brought into it and kept. [any]
+  /// The weights in a layout. A layout other than desc() is packed and kept when it is first asked
+  /// for. [any]
   const dnnl::memory& in(const WeightsLayout& layout) const;
 
  private:
   struct Layout {
     dnnl::memory memory;
-    std::shared_ptr<const void> share;  // of what the memory shows
+    std::shared_ptr<const void> share;  // owns the memory's data
   };
-  /// The share of `layout`, filled by the reorder that `make_reorder()` returns if nobody has it.
+  /// Adds the weights in `layout`. If nobody shares them, the reorder of `make_reorder()` packs
+  /// them.
   template <class MakeReorder>
   const dnnl::memory& add(const WeightsLayout& layout, const MakeReorder& make_reorder) const
       GANTRY_REQUIRES(mutex_);
@@ -80,9 +82,8 @@ class PackedWeights {
   mutable std::list<Layout> layouts_ GANTRY_GUARDED_BY(mutex_);
 };
 
-/// The description of a primitive that reads packed weights: `describe` makes it for a layout of
-/// the weights. The layout they have if the library is fast with it, else the one that it likes
-/// best.
+/// The primitive descriptor for packed weights: describe(weights.desc()) if oneDNN is fast with
+/// that layout, else describe(any), with a layout that oneDNN chooses.
 template <class Describe>
 auto describe_with(const PackedWeights& weights, const Desc& any, Describe&& describe) {
   try {

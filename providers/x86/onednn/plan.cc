@@ -45,13 +45,13 @@ void FusedPrimitive::run(sdk::Call& call, int threads, const dnnl::stream& strea
                          const FusedTensors& tensors, Variant variant,
                          const OwnEpilogue& epilogue) {
   const void* added = variant == Variant::kInPlace ? nullptr : tensors.addend;
-  // Floats, which the primitive would write over before they are added.
+  // The primitive would overwrite the addend before the epilogue adds it.
   if (variant == Variant::kOwn && added == tensors.target && tensors.is_target_inner) {
     auto* copy = call.scratch<float>(tensors.target_elements);
     std::memcpy(copy, added, static_cast<size_t>(tensors.target_elements) * sizeof(float));
     added = copy;
   }
-  // The library takes every address as one that it may write to; it reads from inputs.
+  // oneDNN's API takes non-const addresses; it only reads inputs.
   source.place(call, const_cast<void*>(tensors.source));
   target.place(call, tensors.target);
   if (added) addend.place(call, const_cast<void*>(added));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made once for each shape that a kernel meets: a primitive, its memories, and the reorders
-// around it where a tensor arrives or leaves in another layout than the primitive's. Plans belong
-// to a kernel's context: one run at a time.
+// Plans: what a kernel makes once for each input shape. A plan has a primitive, its memory objects,
+// and reorders for tensors whose layout is not the primitive's. Plans belong to a kernel's context:
+// one run at a time.
 #pragma once
 
 #include <array>
@@ -18,30 +18,30 @@
 
 namespace gantry::x86 {
 
-/// A tensor between the host and a primitive.
+/// A tensor of the host as an operand of a primitive, with a reorder if the layouts differ.
 class Operand {
  public:
   Operand() = default;
-  /// An input that arrives as `given`.
+  /// An input that the host has in layout `given` and the primitive reads in layout `wanted`.
   static Operand input(const Desc& given, const Desc& wanted) {
     return {given, wanted, /*is_input=*/true};
   }
-  /// An output that leaves as `given`.
+  /// An output that the primitive writes in layout `wanted` and the host wants in layout `given`.
   static Operand output(const Desc& given, const Desc& wanted) {
     return {given, wanted, /*is_input=*/false};
   }
 
-  /// As the primitive sees it.
+  /// The primitive's argument.
   [[nodiscard]] const dnnl::memory& memory() const { return inner_; }
-  /// Where it stands as the primitive sees it; null: there is none.
+  /// The data of the primitive's argument; null: there is no such operand.
   [[nodiscard]] float* data() const {
     return inner_ ? static_cast<float*>(inner_.get_data_handle()) : nullptr;
   }
-  /// True if it arrives or leaves in another layout.
+  /// True if it is reordered.
   [[nodiscard]] bool is_moved() const { return matrices_ || reorder_.is_set(); }
-  /// Says where the tensor is in this run; asks for scratch memory if it has to be reordered.
+  /// Binds the host's tensor of this run; takes scratch memory of the call if it is reordered.
   void place(sdk::Call& call, void* data);
-  /// The reorder, if there is one, on the threads of the arena around.
+  /// Runs the reorder, if there is one, on the threads of with_threads().
   void run(const dnnl::stream& stream) const;
 
  private:
@@ -55,7 +55,7 @@ class Operand {
   Launch reorder_;
 };
 
-/// The temporary memory of a primitive.
+/// A primitive's scratchpad, in scratch memory of the call.
 class Scratchpad {
  public:
   Scratchpad() = default;
@@ -65,16 +65,16 @@ class Scratchpad {
   void place(sdk::Call& call);
 
  private:
-  // A memory's description is a copy: it is not asked for in a run.
+  // get_desc() copies, so the size is stored for the runs.
   dnnl::memory memory_;
   int64_t size_bytes_ = 0;
 };
 
-/// How a primitive with an epilogue does that.
+/// How the epilogue of a primitive is computed.
 enum class Variant : uint8_t {
-  kPlain,    ///< by post-operations
-  kInPlace,  ///< likewise; what is added stands where the result goes
-  kOwn       ///< behind the primitive, by this provider's code (own_epilogue.h)
+  kPlain,    ///< by post-ops
+  kInPlace,  ///< by post-ops, the addend being in the output's memory
+  kOwn       ///< after the primitive, by this provider's code (own_epilogue.h)
 };
 constexpr size_t kVariants = 3;
 
@@ -82,16 +82,15 @@ constexpr size_t kVariants = 3;
 struct FusedTensors {
   const void* source = nullptr;
   int64_t source_elements = 0;
-  const void* addend = nullptr;         ///< null: nothing is added
+  const void* addend = nullptr;         ///< null: none
   void* target = nullptr;               ///< may be the addend
   int64_t target_elements = 0;          ///< of the addend too
-  std::span<const float> weights = {};  ///< if they are a tensor of the run
-  /// The primitive writes the target itself, so that an addend which stands there is added to.
+  std::span<const float> weights = {};  ///< if they are not constant
+  /// The primitive writes the target without a reorder, so that Variant::kInPlace is possible.
   bool is_target_inner = true;
 };
 
-/// A primitive with one tensor in, one out and, if its epilogue has one, a third that is added to
-/// the result, bound to layouts and to a number of threads.
+/// A primitive with a source, a target and perhaps an addend, for given layouts and thread count.
 struct FusedPrimitive {
   Operand source;
   Operand addend;
@@ -99,16 +98,16 @@ struct FusedPrimitive {
   Scratchpad scratchpad;
   Launch launch;
 
-  /// Runs it to its end, and the epilogue behind one that has it so.
+  /// Runs reorders, primitive and, for Variant::kOwn, the epilogue. Returns when all is done.
   void run(sdk::Call& call, int threads, const dnnl::stream& stream, const FusedTensors& tensors,
            Variant variant, const OwnEpilogue& epilogue);
 };
 
-/// The ways to run one plan, each made when it is first wanted.
+/// The variants of one plan, each made when it is first needed.
 class FusedVariants {
  public:
-  /// Runs the one that the tensors need. make(variant) makes it where the library sees the call's
-  /// threads.
+  /// Runs the variant that the tensors need. make(variant) returns its FusedPrimitive; it is called
+  /// within with_threads() of the call's threads.
   template <class Make>
   void run(sdk::Call& call, const dnnl::stream& stream, const FusedTensors& tensors,
            const OwnEpilogue& epilogue, Make&& make) {
@@ -125,24 +124,24 @@ class FusedVariants {
   std::array<std::optional<FusedPrimitive>, kVariants> primitives_;
 };
 
-/// Attributes that every primitive here has: its temporary memory comes from the host.
+/// Attributes of every primitive here: its scratchpad is the caller's.
 dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {});
 
-/// The plans of one context that were used last. What is compared of them, to find out that a shape
-/// is new, stands together.
+/// LRU cache of the plans of one context. Not thread-safe: a context has one run at a time.
 template <class Plan>
 class PlanCache final : public sdk::KernelContext {
  public:
   using Key = std::vector<int64_t>;
-  /// Where kernels put together the key of a run; kept so that a known shape allocates nothing.
+  /// The key of the run, which the kernel fills before get(). It keeps its capacity, so that a
+  /// cached shape allocates nothing.
   Key key;
   const dnnl::stream stream{engine()};
 
-  /// The plan of `key`, made by `make` if there is none yet.
+  /// The plan of `key`, made by `make` if it is not cached. Valid until the next get().
   template <class Make>
   Plan& get(Make&& make) {
     const uint64_t digest = digest_of(key);
-    Place* place = places_.data();  // unused, or else the one that was used longest ago
+    Place* place = places_.data();  // unused, or else the least recently used one
     for (Place& other : places_) {
       if (other.kept && other.digest == digest && other.kept->key == key) {
         other.last_use = ++uses_;
@@ -168,7 +167,7 @@ class PlanCache final : public sdk::KernelContext {
   };
 
   static uint64_t digest_of(const Key& key) {
-    constexpr uint64_t kFactor = 0x9E3779B97F4A7C15;  // odd, so that none is lost
+    constexpr uint64_t kFactor = 0x9E3779B97F4A7C15;  // odd, so that no bit is lost
     uint64_t digest = key.size();
     for (const int64_t number : key) {
       digest = (digest ^ static_cast<uint64_t>(number)) * kFactor;

@@ -84,7 +84,7 @@ void PostOps::append_addend(const Fusion& fusion, const Desc& addend, bool in_pl
   float factor = 1 / measure_;
   if (fusion.addend.quantization) {
     factor *= fusion.addend.quantization->scale;
-    // The library adds stored numbers as they are.
+    // oneDNN adds the stored int8 value, without its zero point.
     append_linear(1, -static_cast<float>(fusion.addend.quantization->zero_point) * factor);
   }
   flush();

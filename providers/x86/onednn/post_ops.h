@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A epilogue's steps as oneDNN's post-operations, bound to the tensors of a run.
+// The steps of an epilogue as oneDNN's post-ops.
 //
-// Of an int8 primitive the results are not floats as the model has them but multiples of a
-// measure: the scale that the next step needs them in, be that a rounding, the tensor that is added
-// or the target. What brings the sums of products to the first measure is in the scales of the
-// weights, which are applied anyway; so an epilogue without steps is empty, and one with a rounding
-// and a residual has the one linear function that it cannot do without.
+// Intermediate results of an int8 primitive are multiples of a measure: the scale of the next
+// quantized operand of the epilogue, be that a rounding, the addend or the target. The factor from
+// the sums of products to the first measure is part of the weights' scales, which are applied
+// anyway. So an epilogue without steps needs no post-op, and one with a rounding and a residual
+// needs one linear post-op.
 #pragma once
 
 #include "fuse/fusion.h"
@@ -13,33 +13,31 @@
 
 namespace gantry::x86 {
 
-/// The measure in which a quantized fusion's primitive is to make its results; 1 of other units.
+/// The measure of a quantized fusion's scaled sums, before its epilogue; 1 for other fusions.
 float measure_of_results(const Fusion& fusion);
-/// The measure in which step `number` of the fusion's epilogue and those behind it need their
-/// numbers. `adds_in_any`: a number of int8 is added in whatever measure the next step needs.
+/// The measure that steps `number` and later of the epilogue need. `adds_in_any`: the caller can
+/// add an int8 addend in any measure.
 float measure_before(const Fusion& fusion, size_t number, bool adds_in_any);
-/// True of a last step that does no more than storing int8 values does, which keeps them
-/// between the lowest and the highest.
+/// True if step `number` is the last one and only clips as storing int8 does, by saturation.
 bool is_done_by_storing(const Fusion& fusion, size_t number);
 
-/// What a primitive does to its result before it stores it.
+/// Post-ops of a primitive.
 class PostOps {
  public:
   dnnl::post_ops ops;
-  int addend_argument = 0;  ///< number of the addend's argument; 0: there is none to bind
+  int addend_argument = 0;  ///< argument index (DNNL_ARG_...) of the addend; 0: none to bind
 
   PostOps() = default;
-  /// The steps of a fusion's epilogue and nothing else, from measure_of_results() to the target's
-  /// scale; none of them in the variant kOwn. `addend`: layout of what is added, if something is;
-  /// it is read where it stands, or, kInPlace, from the memory that the output overwrites, whose
-  /// element type it has.
+  /// The epilogue of a fusion, from measure_of_results() to the target's scale; empty for
+  /// Variant::kOwn. `addend`: layout of the addend, if there is one. With Variant::kInPlace the
+  /// addend is read from the output's memory, whose dtype it must have.
   PostOps(const Fusion& fusion, const Desc& addend, Variant variant);
 
-  /// A function of what the results stand for.
+  /// Appends a function of the real values, whatever the measure.
   void append_activation(const Activation& activation);
-  /// x * factor + shift, in one with what was asked for right before.
+  /// Appends x * factor + shift, merged with a linear function appended just before.
   void append_linear(float factor, float shift);
-  /// Settles what append_linear was asked for; before anything else is appended, and at the end.
+  /// Appends the pending linear function. Call it before any other post-op, and at the end.
   void flush();
 
  private:
@@ -48,7 +46,7 @@ class PostOps {
   void append_addend(const Fusion& fusion, const Desc& addend, bool in_place);
   void bring_to(float measure);
 
-  float measure_ = 1;  // what 1 stands for
+  float measure_ = 1;  // real value of 1
   float factor_ = 1;
   float shift_ = 0;
 };

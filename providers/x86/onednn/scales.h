@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scales and zero points of a fusion as the library takes them: masks in a primitive's
-// attributes, numbers among its arguments. All scales are in those of the weights, by channel.
+// Scales and zero points of a quantized fusion as oneDNN wants them: masks in a primitive's
+// attributes, values among its arguments. All scales are combined in per-channel weight scales.
 #pragma once
 
 #include <vector>
@@ -10,18 +10,21 @@
 
 namespace gantry::x86 {
 
+/// Does nothing for a fusion that is not quantized. Immutable.
 class Rescaling {
  public:
   Rescaling() = default;
-  /// `weights_mask`: dimensions of the weights along which they have a scale for each index.
+  /// `weights_mask`: oneDNN's mask of the weight dimensions that have a scale for each index.
   Rescaling(const Fusion& fusion, int weights_mask);
 
+  /// Sets the masks in the attributes of a primitive.
   void describe(dnnl::primitive_attr& attr) const;
+  /// Binds the values to the primitive's arguments.
   void bind(Launch& launch) const;
   [[nodiscard]] bool has_source_zero_point() const;
-  /// What the sums of products are multiplied by, for each channel.
+  /// Factors from the sums of products to measure_of_results() (post_ops.h), one for each channel.
   [[nodiscard]] const std::vector<float>& scales() const { return scales_; }
-  /// The bias in the measure of the primitive's results.
+  /// The bias in units of measure_of_results().
   [[nodiscard]] std::vector<float> bias_of(std::vector<float> bias) const;
 
  private:
@@ -33,7 +36,7 @@ class Rescaling {
 
   float measure_ = 1;
   int weights_mask_ = 0;
-  std::vector<float> scales_;  // none: the fusion works on floats
+  std::vector<float> scales_;  // empty: the fusion is not quantized
   dnnl::memory scales_memory_;
   std::vector<ZeroPoint> zero_points_;
 };

@@ -11,9 +11,9 @@
 #include <oneapi/tbb/task_group.h>
 #include <vector>
 
-// ThreadSanitizer does not see into oneTBB, and so not that a body begins after what its caller did
-// before and ends before what its caller does afterwards. These say so; what oneTBB's headers leave
-// in this file is not instrumented either (CMakeLists.txt).
+// ThreadSanitizer does not see oneTBB's synchronisation between a caller and the threads that run
+// its body. These annotations declare it. Code of oneTBB's headers in this file is not instrumented
+// either (CMakeLists.txt).
 #if defined(GANTRY_HAS_THREAD_SANITIZER)
 #include <sanitizer/tsan_interface.h>
 #define GANTRY_TSAN_ACQUIRE(address) __tsan_acquire(address)
@@ -28,7 +28,7 @@ namespace {
 
 namespace tbb = oneapi::tbb;
 
-// What a caller hands to threads that are not its own, and gets back.
+// Happens-before edges from the caller to other threads and back.
 class Handover {
  public:
   Handover() { GANTRY_TSAN_RELEASE(&there_); }
@@ -36,7 +36,7 @@ class Handover {
   Handover(const Handover&) = delete;
   Handover& operator=(const Handover&) = delete;
 
-  // On the other side, around a body.
+  // On another thread, around a body.
   class Taken {
    public:
     explicit Taken(Handover& handover) : handover_(handover) {
@@ -56,14 +56,14 @@ class Handover {
 };
 
 std::unique_ptr<tbb::task_arena> make_arena(int threads) {
-  const FlushDenormals flush;  // an arena's workers calculate as the thread did that set it up
+  const FlushDenormals flush;  // workers inherit the floating-point mode of the creating thread
   auto arena = std::make_unique<tbb::task_arena>(threads);
   arena->initialize();
   return arena;
 }
 
-// An arena takes as many callers at a time as it has threads, and at least two; others wait. So
-// runs of one thread have an arena for each thread that they come from.
+// An arena admits as many callers at a time as it has threads, but at least two; others wait. So
+// single-threaded runs have an arena for each calling thread.
 tbb::task_arena& arena(int threads) {
   if (threads == 1) {
     thread_local const std::unique_ptr<tbb::task_arena> own = make_arena(1);
@@ -89,8 +89,8 @@ int thread_number() {
   return number == tbb::task_arena::not_initialized ? 0 : number;
 }
 
-// In a run that is in an arena as wide already, as the host's runs are, that is the one: workers
-// would be slow to follow into another.
+// If the caller is in an arena of that many threads already, as the host's runs are, that arena is
+// used: workers would be slow to migrate to another.
 void call_with_threads(int threads, void (*body)(void* arg), void* arg) {
   const FlushDenormals flush;
   Handover handover;
@@ -102,7 +102,7 @@ void call_with_threads(int threads, void (*body)(void* arg), void* arg) {
       tbb::this_task_arena::current_thread_index() != tbb::task_arena::not_initialized &&
       tbb::this_task_arena::max_concurrency() == threads;
   if (!is_inside) return arena(threads).execute(take);
-  // The workers calculate as the context says, not as their arena was set up.
+  // The task group's context overrides the arena's floating-point mode.
   tbb::task_group_context context(tbb::task_group_context::isolated);
   context.capture_fp_settings();
   tbb::parallel_for(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of this provider are oneTBB's, as the library's own are, so that all share the
-// workers of the process (docs/decisions/0017). Everything here may be called by any thread.
+// Threads of this provider: oneTBB's, like oneDNN's own, so that all share the process's workers
+// (docs/decisions/0017). Any thread may call everything here.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace gantry::x86 {
 
-/// While it lives, this thread takes denormal numbers for zero, as operands and as results: the CPU
-/// needs a hundred times as long for each.
+/// While it lives, denormals are zero on this thread, as operands (DAZ) and as results (FTZ): the
+/// CPU needs a hundred times as long for each.
 class FlushDenormals {
  public:
 #if defined(__SSE2__)
@@ -35,20 +35,20 @@ class FlushDenormals {
   FlushDenormals& operator=(const FlushDenormals&) = delete;
 };
 
-/// The threads that the process may use.
+/// Number of threads that the process may use.
 int machine_threads();
 
-/// Number of this thread among those that with_threads() gives its body, from 0.
+/// Index of the calling thread, from 0, among those of the innermost with_threads().
 int thread_number();
 
-/// As below, of functions.
+/// with_threads() and for_ranges() on plain functions.
 void call_with_threads(int threads, void (*body)(void* arg), void* arg);
 void call_for_ranges(int64_t count, int64_t grain,
                      void (*body)(const void* arg, int64_t begin, int64_t end), const void* arg);
 
-/// Runs `body` where the library and the loops below see `threads` threads, the caller's among
-/// them: for creating primitives as for running them. They flush denormal numbers. What it throws
-/// arrives.
+/// Runs `body` in an arena of `threads` threads, the caller's among them, which oneDNN (creating
+/// and running primitives) and the loops below use. The threads flush denormals. Exceptions of
+/// `body` propagate.
 template <class Body>
 void with_threads(int threads, Body&& body) {
   using Plain = std::remove_reference_t<Body>;
@@ -56,8 +56,8 @@ void with_threads(int threads, Body&& body) {
       threads, [](void* arg) { (*static_cast<Plain*>(arg))(); }, std::addressof(body));
 }
 
-/// body(begin, end) for disjoint ranges that cover [0, count), each of at most `grain` items, on
-/// the threads that the body around it was given. What one of them throws arrives.
+/// Calls body(begin, end) for disjoint ranges that cover [0, count), each of at most `grain` items,
+/// on the threads of with_threads(). An exception of one of them propagates.
 template <class Body>
 void for_ranges(int64_t count, int64_t grain, const Body& body) {
   call_for_ranges(
@@ -68,7 +68,7 @@ void for_ranges(int64_t count, int64_t grain, const Body& body) {
       &body);
 }
 
-/// body(i) for each i in [0, count), otherwise the same.
+/// Calls body(i) for each i in [0, count) likewise.
 template <class Body>
 void for_each(int64_t count, const Body& body) {
   for_ranges(count, 1, [&](int64_t begin, int64_t end) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The implementation of a pool that is this provider's own code; pool.cc lists it before the
-// library's.
+// The implementation of pooling in this provider's own code. pool.cc lists it before oneDNN's.
 #pragma once
 
 #include "fuse/implementation.h"
 
 namespace gantry::x86 {
 
-/// Compiled loops, channels-last: maxima of f32, of which the library loses NaN and infinity, and
-/// means of f32 over images of open size, for each of which the library would make code.
+/// Compiled loops, channels-last, f32: max pooling, where oneDNN loses NaN and infinity, and
+/// average pooling with a dynamic spatial extent, where oneDNN would compile code for each size.
 Made make_loops_pool(const KernelArgs& args);
 
 }  // namespace gantry::x86

@@ -23,10 +23,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kChannels = PoolLoops::kPartChannels;
 
-/// The spatial axes of a tensor; those that it has not have one position.
+/// The spatial axes of a tensor; missing ones have extent 1.
 using Axes = std::array<int64_t, 3>;
 
-/// Of a list without its first `left_out`. Allocates nothing: it is made in each task of a run.
+/// The last entries of a list, without its first `left_out`. Allocates nothing, as each task of a
+/// run calls it.
 Axes axes_of(const Dims& list, int64_t otherwise, int64_t left_out = 0) {
   Axes axes{otherwise, otherwise, otherwise};
   std::copy(list.begin() + left_out, list.end(), axes.end() - (std::ssize(list) - left_out));
@@ -46,7 +47,7 @@ T stored(const PoolLoops& loops, float mean) {
   }
 }
 
-/// Where windows lie, the same for all positions of the output.
+/// Geometry of the windows, the same for all positions of the output.
 struct Geometry {
   explicit Geometry(const PoolLoops& loops)
       : kernel(axes_of(loops.window.kernel, 1)),
@@ -57,8 +58,8 @@ struct Geometry {
         output(spatial_of(loops.output)),
         channels(loops.input[1]) {}
 
-  /// body(offset) for each element of the window of `position` that lies inside, in elements of
-  /// the input.
+  /// Calls body(offset) for each pixel of the window of `position` inside the input; offset in
+  /// elements.
   template <class Body>
   void for_each_tap(int64_t position, const Body& body) const {
     Axes first{};
@@ -90,7 +91,7 @@ struct Geometry {
   int64_t channels;
 };
 
-/// `count` channels of one position.
+/// The maximum of `count` channels of one position.
 template <class T, class Count>
 void largest(const Geometry& geometry, int64_t position, const T* from, T* to, Count count) {
   using Limits = std::numeric_limits<T>;
@@ -101,7 +102,7 @@ void largest(const Geometry& geometry, int64_t position, const T* from, T* to, C
     for (int64_t c = 0; c < count; ++c) {
       T& most = held[static_cast<size_t>(c)];
       if constexpr (Limits::has_quiet_NaN) {
-        most = x[c] > most || x[c] != x[c] ? x[c] : most;  // what is no number stays
+        most = x[c] > most || x[c] != x[c] ? x[c] : most;  // NaN stays
       } else {
         most = x[c] > most ? x[c] : most;
       }
@@ -110,21 +111,21 @@ void largest(const Geometry& geometry, int64_t position, const T* from, T* to, C
   std::copy_n(held.begin(), count, to);
 }
 
-/// What lies under the window of a position, in elements of the input.
+/// Offsets of the pixels under the window of a position, in elements of the input.
 struct Taps {
   static constexpr int64_t kMost = 64;
   std::array<int64_t, kMost> offsets;
   int64_t count = 0;
 };
 
-/// kVectors vectors of channels of one position.
+/// The maximum of kVectors vectors of channels of one position.
 template <int kVectors>
 void largest_vectors(const Taps& taps, const float* from, float* to) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
   V all[kVectors];
-  V sums[kVectors];  // of which one is no number if an element is none
+  V sums[kVectors];  // NaN if an element is NaN
   HWY_UNROLL(4)
   for (int v = 0; v < kVectors; ++v) {
     all[v] = hn::Neg(hn::Inf(d));
@@ -142,7 +143,7 @@ void largest_vectors(const Taps& taps, const float* from, float* to) {
   V sum = sums[0];
   HWY_UNROLL(4)
   for (int v = 1; v < kVectors; ++v) sum = hn::Add(sum, sums[v]);
-  if (!hn::AllFalse(d, hn::IsNaN(sum))) {  // which Max leaves out
+  if (!hn::AllFalse(d, hn::IsNaN(sum))) {  // Max drops NaN
     for (int v = 0; v < kVectors; ++v) {
       for (int64_t tap = 0; tap < taps.count; ++tap) {
         const V x = hn::LoadU(d, from + taps.offsets[static_cast<size_t>(tap)] + v * kLanes);
@@ -154,7 +155,7 @@ void largest_vectors(const Taps& taps, const float* from, float* to) {
   for (int v = 0; v < kVectors; ++v) hn::StoreU(all[v], d, to + v * kLanes);
 }
 
-/// All channels of one position, at least a vector of them.
+/// The maximum of all channels of one position. Requires at least a vector of them.
 void largest_floats(const Taps& taps, int64_t channels, const float* from, float* to) {
   constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
   constexpr int kTogether = 4;
@@ -162,7 +163,7 @@ void largest_floats(const Taps& taps, int64_t channels, const float* from, float
   for (; c + kTogether * kLanes <= channels; c += kTogether * kLanes)
     largest_vectors<kTogether>(taps, from + c, to + c);
   for (; c + kLanes <= channels; c += kLanes) largest_vectors<1>(taps, from + c, to + c);
-  if (c < channels) {  // some of them once more
+  if (c < channels) {  // overlaps the vector before
     c = channels - kLanes;
     largest_vectors<1>(taps, from + c, to + c);
   }

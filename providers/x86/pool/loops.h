@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling by compiled loops, for windows that the library has only reference code for (dilated
-// ones, and int8 tensors smaller than a vector), for what is no number, and for images of open
-// size. Pure functions, from any thread.
+// Pooling by compiled loops: for windows for which oneDNN has only reference code (dilated ones,
+// and int8 tensors smaller than a vector), for NaN and infinity in max pooling, and for dynamic
+// spatial extents. Pure functions, from any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,29 @@
 
 namespace gantry::x86 {
 
-/// What is pooled. Extents are of tensors [N, C, spatial...], which stand channels-last.
+/// A pool over channels-last tensors.
 struct PoolLoops {
-  static constexpr int64_t kPartChannels = 64;  ///< made at once, in registers
+  static constexpr int64_t kPartChannels = 64;  ///< computed at once, in registers
 
-  Dims input;
-  Dims output;
-  Window window;                ///< without what place() settles
-  Dims pads_begin;              ///< as placed
-  bool is_max = false;          ///< else a mean
-  bool counts_padding = false;  ///< in the mean
-  /// A mean of int8 values is stored as round((mean + shift) * factor + zero_point), saturated.
+  Dims input;                   ///< [N, C, spatial...]
+  Dims output;                  ///< [N, C, spatial...]
+  Window window;                ///< its padding is replaced by `pads_begin`
+  Dims pads_begin;              ///< by Window::place()
+  bool is_max = false;          ///< max, else average
+  bool counts_padding = false;  ///< count_include_pad
+  /// An int8 average is stored as round((average + shift) * factor + zero_point), saturated.
   float shift = 0;
   float factor = 1;
   float zero_point = 0;
 
-  /// Positions of the output, batch and spatial axes together.
+  /// Pixels of the output, over batch and spatial axes.
   [[nodiscard]] int64_t positions() const;
-  /// Parts that the channels of a position are made in: more than one of means, whose windows may
-  /// be whole images.
+  /// Parts into which the channels of a pixel are divided: 1 for max; for average, whose windows
+  /// may be whole images, one for each kPartChannels.
   [[nodiscard]] int64_t parts_of_position() const;
 };
 
-/// Parts [begin, end) of the output, all of a position together.
+/// Computes parts [begin, end) of the output, counted pixel by pixel.
 void pool(const PoolLoops& loops, const float* from, float* to, int64_t begin, int64_t end);
 void pool(const PoolLoops& loops, const uint8_t* from, uint8_t* to, int64_t begin, int64_t end);
 void pool(const PoolLoops& loops, const int8_t* from, int8_t* to, int64_t begin, int64_t end);

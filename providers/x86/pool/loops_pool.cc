@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools by compiled loops.
+// The f32 pooling kernel by compiled loops (loops.h).
 #include "onednn/plan.h"
 #include "pool/implementations.h"
 #include "pool/operands.h"

@@ -14,15 +14,15 @@
 namespace gantry::x86 {
 namespace {
 
-// True if the axes of a reduction, an attribute before version 18 and an input since, are those
-// behind the first two.
+// True if a reduction is over exactly the spatial axes. Axes are an attribute before version 18,
+// then an input.
 bool is_over_plane(const sdk::NodeView& node, int rank) {
   std::vector<int64_t> axes = node.get_ints("axes");
   if (node.since_version() >= 18) {
     const gantry_tensor* constant = node.input(1).constant();
     if (!constant || constant->dtype != GANTRY_INT64) return false;
     axes.resize(static_cast<size_t>(sdk::Shape(*constant).element_count()));
-    // Of no axes there may be no address either.
+    // An empty tensor may have a null address.
     if (!axes.empty()) std::memcpy(axes.data(), constant->data, axes.size() * sizeof(int64_t));
   }
   for (int64_t& axis : axes) axis += axis < 0 ? rank : 0;
@@ -73,7 +73,8 @@ std::string PoolShape::read(const sdk::NodeView& node) {
   if (is_global) return {};
   if (std::string fault = window.read(node, static_cast<size_t>(rank) - 2); !fault.empty())
     return fault;
-  // What is beyond the padding counts as padding in the library and not in ONNX.
+  // With ceil_mode a window may reach beyond the padding; oneDNN counts that as padding, ONNX does
+  // not.
   if (counts_padding && window.rounds_up) return "ceil_mode and count_include_pad together";
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     const int64_t extent = window.dilations[i] * (window.kernel[i] - 1) + 1;
@@ -149,7 +150,7 @@ PoolLoops PoolOperands::loops_of(const Placed& placed) const {
 
 void PoolOperands::run_loops(sdk::Call& call, const PoolLoops& loops, const void* source,
                              void* target) const {
-  constexpr int64_t kGrainElements = 1 << 16;  // read by a thread of its own
+  constexpr int64_t kGrainElements = 1 << 16;  // elements read that justify a thread
   int64_t read = loops.input[1];               // for each position
   for (const int64_t extent : loops.window.kernel) read *= extent;
   const int64_t parts = loops.parts_of_position();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every implementation of a pool starts from: the node's attributes, the tensors of a run, and
-// what is pooled by compiled loops.
+// Operands of pooling, which all its implementations share: the node's attributes, the tensors of a
+// run, and the arguments of the compiled loops.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -13,15 +13,15 @@
 
 namespace gantry::x86 {
 
-/// The attributes of a node. Pure.
+/// The attributes of a pooling node, or of a ReduceMean or ReduceMax over all spatial axes. Pure.
 struct PoolShape {
   PoolShape(const GraphIndex& index, const Fusion& fusion);
 
-  Window window;  ///< of a global pool: nothing
+  Window window;  ///< not set for a global pool
   bool is_global = false;
-  bool keeps_axes = true;  ///< those that are pooled away stay, with extent 1
+  bool keeps_axes = true;  ///< keepdims
   dnnl::algorithm algorithm = dnnl::algorithm::pooling_max;
-  std::string fault;  ///< why it is not taken
+  std::string fault;  ///< why the provider refuses it; empty: it does not
 
  private:
   [[nodiscard]] std::string check_quantized(const Fusion& fusion) const;
@@ -32,27 +32,26 @@ struct PoolShape {
 struct PoolOperands {
   explicit PoolOperands(const KernelArgs& args);
 
-  /// One shape of the input, [N, C, spatial...].
+  /// What follows from an input shape.
   struct Placed {
-    Dims input;
-    Dims output;
-    Window window;  ///< over the whole plane, of a global pool
+    Dims input;     ///< [N, C, spatial...]
+    Dims output;    ///< [N, C, spatial...]
+    Window window;  ///< for a global pool, over the whole input
     Window::Placed at;
     bool is_empty = false;  ///< the output has no elements
   };
-  /// Errors: INVALID_ARGUMENT for a spatial extent of 0, over which there is nothing to pool.
+  /// Errors: INVALID_ARGUMENT for a spatial extent of 0.
   [[nodiscard]] Placed place(const Dims& input) const;
 
-  /// The elements of the run's output, whose shape is placed.output, or [N, C] if the axes that are
-  /// pooled away do not stay.
+  /// Allocates the output of this run; call it once.
   [[nodiscard]] void* target_of(sdk::Call& call, const Placed& placed) const;
 
   [[nodiscard]] PoolLoops loops_of(const Placed& placed) const;
-  /// Pools by loops, on the threads of the call.
+  /// Pools by loops on the threads of the call; reorders tensors that are not channels-last.
   void run_loops(sdk::Call& call, const PoolLoops& loops, const void* source, void* target) const;
 
   [[nodiscard]] bool is_max() const { return shape.algorithm == dnnl::algorithm::pooling_max; }
-  /// Of a maximum of floats the library loses NaN and infinity.
+  /// True of f32 max pooling, where oneDNN loses NaN and infinity.
   [[nodiscard]] bool is_max_of_floats() const { return source_type == Type::f32 && is_max(); }
 
   PoolShape shape;
@@ -64,8 +63,8 @@ struct PoolOperands {
   bool is_target_formatted;
   Type source_type;
   Type target_type;
-  Dims known_input;            ///< empty: the model leaves an extent open, or one is 0
-  bool has_open_size = false;  ///< the model does not say how large an image is
+  Dims known_input;            ///< the input's extents; empty: one is dynamic or 0
+  bool has_open_size = false;  ///< a spatial extent is dynamic
 };
 
 }  // namespace gantry::x86

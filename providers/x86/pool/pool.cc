@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxPool, AveragePool, GlobalMaxPool and GlobalAveragePool (ai.onnx, every version) in f32 or 8
-// bits, channels innermost; ReduceMean and ReduceMax of f32 over all axes behind the channels.
+// MaxPool, AveragePool, GlobalMaxPool and GlobalAveragePool (ai.onnx, every version) in f32 or
+// int8, and ReduceMean and ReduceMax of f32 over all spatial axes, by oneDNN, channels-last; and
+// the list of their implementations.
 #include <optional>
 
 #include "fuse/families.h"
@@ -16,13 +17,13 @@ namespace {
 
 struct Plan {
   PoolOperands::Placed placed;
-  // Of the library:
+  // With oneDNN:
   Operand source;
   Operand target;
   Scratchpad scratchpad;
   Launch launch;
-  /// In place of what the library has only reference code for, and of its largest floats: of those
-  /// it leaves out what is no number, and minus infinity becomes the least number.
+  /// Used instead of oneDNN's reference code, and for f32 max pooling of values that are not
+  /// ordinary: oneDNN drops NaN and replaces minus infinity by the lowest float.
   std::optional<PoolLoops> loops;
 };
 
@@ -71,7 +72,7 @@ class LibraryPool final : public sdk::Kernel {
   }
 
  private:
-  /// Of floats the library takes maxima of ordinary numbers.
+  /// True unless it is f32 max pooling of values that are not ordinary.
   [[nodiscard]] bool suits_library(const gantry_tensor& source, int threads) const {
     if (!operands_.is_max_of_floats()) return true;
     bool are_ordinary = false;
@@ -82,7 +83,7 @@ class LibraryPool final : public sdk::Kernel {
     return are_ordinary;
   }
 
-  /// `is_for_library`: the library's code, unless that is its reference; else own loops.
+  /// `is_for_library`: oneDNN's code, unless that is reference code; else own loops.
   [[nodiscard]] Plan make_plan(const Dims& input, bool is_for_library) const {
     Plan plan;
     plan.placed = operands_.place(input);
@@ -111,14 +112,14 @@ class LibraryPool final : public sdk::Kernel {
     return plan;
   }
 
-  // In the order of the input, unless the library is slow in that.
+  // In the memory order of the input, unless oneDNN is slow with that.
   [[nodiscard]] dnnl::pooling_forward::primitive_desc describe(
       const PoolOperands::Placed& placed) const {
     const size_t rank = placed.input.size();
     Dims dilations = placed.window.dilations;
-    for (int64_t& dilation : dilations) --dilation;  // the library counts the gaps
+    for (int64_t& dilation : dilations) --dilation;  // oneDNN's dilation is ONNX's - 1
     PostOps post_ops;
-    if (operands_.fusion.is_quantized()) {  // from the numbers of the input to those of the output
+    if (operands_.fusion.is_quantized()) {  // requantizes
       const Quantization& from = *operands_.fusion.sources[0].quantization;
       const Quantization& to = *operands_.fusion.target.quantization;
       post_ops.append_linear(1, -static_cast<float>(from.zero_point));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of a recurrent layer makes of the sums of its gates, for one of Highway's targets:
-// included again for each.
+// Gate functions and state updates of a step of a recurrent layer. Included once for each Highway
+// target.
 #if defined(GANTRY_X86_RECURRENT_CELLS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GANTRY_X86_RECURRENT_CELLS_INL_H_
 #undef GANTRY_X86_RECURRENT_CELLS_INL_H_
@@ -18,10 +18,10 @@ namespace gantry::x86::HWY_NAMESPACE {
 
 static_assert(kUnitBlock % kLanes == 0);
 
-/// The numbers of kLanes units, of which the last block may not have all.
+/// A vector of kLanes hidden units; the last block may have fewer.
 struct Units {
   int64_t first;
-  int64_t count;  // none or fewer: there are no such units
+  int64_t count;  // kLanes, or fewer at the end; 0 or less: none
   hn::Mask<F32> lanes;
 
   Units(int64_t hidden, int64_t begin)
@@ -42,7 +42,7 @@ struct Units {
   }
 };
 
-/// What the input adds to a gate of a sequence.
+/// The input projection (X * W + bias) of a gate of sequence `row`.
 HWY_INLINE V32 projected(const RecurrentStep& s, const Units& units, int64_t row, int64_t gate) {
   const ProjectedLayout& layout = s.projected_layout;
   const int64_t skipped = units.first / kUnitBlock * (layout.block - kUnitBlock);
@@ -60,7 +60,7 @@ HWY_INLINE V32 lstm(const RecurrentStep& s, const Units& units, int64_t row, con
   return hn::Mul(output, hyperbolic_tangent(state));
 }
 
-/// What the update gate makes of the fresh results and those before.
+/// The GRU's mix of the new and the previous state by the update gate.
 HWY_INLINE V32 mixed(V32 update, V32 fresh, V32 before) {
   return hn::MulAdd(update, hn::Sub(before, fresh),
                     fresh);  // (1 - update) * fresh + update * before
@@ -74,7 +74,7 @@ HWY_INLINE V32 gru(const RecurrentStep& s, const Units& units, int64_t row, cons
   return mixed(update, fresh, units.load(s.before + row * s.state_stride));
 }
 
-/// Returns the update gate.
+/// Returns the update gate; stores reset * before in s.cell.
 HWY_INLINE V32 gru_gates(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
   const V32 reset = sigmoid(hn::Add(sums[1], projected(s, units, row, 1)));
   const V32 before = units.load(s.before + row * s.state_stride);
@@ -101,7 +101,7 @@ HWY_INLINE V32 finish(const RecurrentStep& s, const Units& units, int64_t row, c
   return rnn(s, units, row, sums);
 }
 
-/// Completes units of a sequence: what becomes of their sums is the state after the step, and the
+/// Computes units of sequence `row` from their sums and stores the state after the step and the
 /// result.
 template <CellKind kKind>
 HWY_INLINE void finish_row(const RecurrentStep& s, const Units& units, int64_t row,

@@ -15,14 +15,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 
-/// Sequences of a tile: sums of all gates, and what they are made from, stand in registers.
+/// Most sequences of a tile: the sums of all gates and their operands fit the registers.
 constexpr int most_rows(CellKind kind) {
   if (!kHasManyRegisters) return 3;
   return kind == CellKind::kLstm ? 6 : 8;
 }
 
-/// sums[r][g] = weights of gate g * the last results of sequence r, or what is left of them. With
-/// few sums each is made of several that do not wait for each other.
+/// sums[r][g] = weights of gate g times `before` of sequence r. With few sums, each is split into
+/// independent dependency chains.
 template <int kGates, int kRows>
 HWY_INLINE void multiply(const RecurrentStep& s, const float* before, const float* weights,
                          V32* sums) {
@@ -60,7 +60,7 @@ void run_rows(const RecurrentStep& s, const Units& units, int64_t row, const flo
   for (int r = 0; r < kRows; ++r) finish_row<kKind>(s, units, row + r, sums + r * kGates);
 }
 
-/// `rows` sequences, up to kRows.
+/// Computes `rows` sequences, up to kRows.
 template <CellKind kKind, int kRows>
 void run_tile(const RecurrentStep& s, const Units& units, int64_t row, int64_t rows,
               const float* weights) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step of an LSTM, a GRU or an RNN in f32: the product of the last results with the recurrent
-// weights and all that is done to its sums, while they are in registers. Written once with Highway
-// for all instruction sets, see simd/instructions.h. Pure functions, from any thread.
+// A step of an f32 LSTM, GRU or RNN: the product of the previous state with the recurrent weights,
+// and the gate functions on its sums while they are in registers. Written once with Highway for all
+// instruction sets (simd/instructions.h). Pure functions, from any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace gantry::x86 {
 
-/// Units [begin, end) * kUnitBlock.
+/// Computes blocks [begin, end) of kUnitBlock hidden units.
 void run_step(const RecurrentStep& step, int64_t begin, int64_t end);
 
 }  // namespace gantry::x86

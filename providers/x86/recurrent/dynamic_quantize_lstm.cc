@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// DynamicQuantizeLSTM (com.microsoft 1) with constant weights and the functions that it has by
-// default. The weights stay int8 in memory. As ONNX Runtime has it, the input of all steps becomes
-// 256 numbers by one scale, and so do in each step the states of all sequences of a direction:
-// these stay together, and threads part directions and units.
+// DynamicQuantizeLSTM (com.microsoft 1) with constant weights and default activations. The weights
+// stay int8 in memory. As in ONNX Runtime, the input of all steps is quantized with one scale, and
+// so are, in each step, the states of all sequences of a direction. So the batch is not divided:
+// threads divide directions and hidden units.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -21,7 +21,7 @@ namespace {
 enum Input : uint32_t { kWScale = 8, kWZero, kRScale, kRZero };
 
 constexpr int64_t kGates = gates_of(CellKind::kLstm);
-/// Of numbers whose sums of products fit into 32 bits, whatever the zero points.
+/// Most products of a sum that fits 32 bits, whatever the zero points.
 constexpr int64_t kMostProducts = 32768;
 
 LayerForm form_of(const sdk::NodeView& node) {
@@ -38,7 +38,7 @@ int32_t number_at(const sdk::ValueView& value, int64_t index) {
   return value.dtype() == GANTRY_INT8 ? int32_t{static_cast<int8_t>(*bytes)} : int32_t{*bytes};
 }
 
-/// One zero point of each direction; nothing: they differ from column to column.
+/// The zero point of each direction; nothing: it differs between columns.
 std::optional<std::vector<int32_t>> zero_points_of(const sdk::ValueView& zeros,
                                                    int64_t directions) {
   const int64_t each = element_count(zeros) / directions;
@@ -109,7 +109,7 @@ class DynamicQuantizeLstm final : public RecurrentLayer {
       quantize_rows(x + begin * inner, end - begin, inner, inner, quantized, quads,
                     numbers + begin * quads * 4, sums + begin);
     });
-    // Threads part the panels, of which each then reads its own.
+    // Threads divide the panels, so that each panel is read by one thread.
     const int64_t fours = unit_blocks_of(form().hidden);
     const int64_t parts = form().directions * fours;
     const int64_t least = 1 + kProducts / (rows * quads * 4 * kGates * kUnitBlock);
@@ -154,7 +154,7 @@ class DynamicQuantizeLstm final : public RecurrentLayer {
   std::vector<float> bias_;
 };
 
-/// Why a matrix and what is beside it are not taken; empty: they are.
+/// Why a matrix with its scales and zero points is refused; empty: it is not.
 std::string matrix_refusal(const sdk::NodeView& node, uint32_t matrix, uint32_t scale,
                            const LayerForm& form, int64_t inner) {
   const sdk::ValueView value = node.input(matrix);

@@ -38,7 +38,7 @@ inline void store_sums(int32_t* sums, int64_t distance, std::integer_sequence<in
   (store_tile<kTile>(sums + kTile * distance, kSumBytes), ...);
 }
 
-/// One tile of rows, all gates at once.
+/// Multiplies one tile of rows, all gates at once.
 void multiply_tile_of_rows(const Int8Block& block, int32_t* sums) {
   constexpr auto kGates = std::make_integer_sequence<int, kInt8Gates>();
   const int8_t* weights = block.weights;
@@ -54,8 +54,8 @@ void multiply_tile_of_rows(const Int8Block& block, int32_t* sums) {
   store_sums(sums, block.rows * kUnitBlock, kGates);
 }
 
-/// kTiles tiles of rows, gate by gate, so that all rows are multiplied by a tile of weights once it
-/// is loaded.
+/// Multiplies kTiles tiles of rows, gate by gate, so that a tile of weights is loaded once for all
+/// rows.
 template <int kTiles>
 void multiply_tiles_of_rows(const Int8Block& block, int64_t rows_of_tile, int32_t* sums) {
   constexpr auto kAll = std::make_integer_sequence<int, kTiles>();
@@ -79,7 +79,7 @@ void multiply_tiles_of_rows(const Int8Block& block, int64_t rows_of_tile, int32_
 }  // namespace
 
 void multiply_with_amx(const Int8Block& block, int64_t rows_of_tile, int32_t* sums) {
-  asm volatile("" ::: "memory");  // the numbers stand in memory
+  asm volatile("" ::: "memory");  // tile loads need the rows in memory
   switch (block.rows / rows_of_tile) {
     case 1:
       return multiply_tile_of_rows(block, sums);

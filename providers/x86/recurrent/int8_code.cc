@@ -47,19 +47,19 @@ void multiply_bytes_of_tile(const Int8Gates& gates, const uint8_t* numbers, int6
   }
 }
 
-/// Makes tiles of rows and their sums, by the best instructions for `rows` rows.
+/// Divides rows into tiles and computes their sums, with the best instructions for `rows` rows.
 class Int8Multiplier {
  public:
   Int8Multiplier(const Int8Gates& gates, const QuantizedRows& x, int64_t rows)
       : gates_(gates), x_(x), rows_(rows), has_vnni_(gates.weights != nullptr) {
-    constexpr int64_t kFewRows = 3;  // as soon by VNNI
+    constexpr int64_t kFewRows = 3;  // VNNI is as fast
     if (has_vnni_ && rows > kFewRows && has_tile_code()) {
       rows_of_tile_ = std::min(rows, kTilePlaces);
       tiles_.emplace(rows_of_tile_);
     }
   }
 
-  /// Makes `tile` the one behind it, or the first one; false: there is none.
+  /// Advances `tile` to the next one, or to the first one; false: there is none.
   bool next(Int8Tile& tile) const {
     constexpr int64_t kFewRows = 3;
     tile.row += tile.rows;
@@ -75,7 +75,7 @@ class Int8Multiplier {
     return left > 0;
   }
 
-  /// The sums of a tile with a block of weights.
+  /// Computes the sums of a tile with a block of weights.
   void multiply(int64_t block, Int8Tile& tile) const {
     const uint8_t* numbers = x_.numbers + tile.row * gates_.quads * 4;
     if (has_vnni_) {
@@ -102,8 +102,7 @@ class Int8Multiplier {
   std::optional<Tiles> tiles_;  // of AMX
 };
 
-/// How the sums of kLanes units of a gate become floats: with what the zero points add, times the
-/// scales.
+/// Dequantizes the sums of kLanes units of a gate: zero-point compensation, then scales.
 struct GateScale {
   V32I start;
   V32 scale;
@@ -121,7 +120,7 @@ struct GateScale {
   }
 };
 
-/// Of all gates, for kLanes units of a block from `lane` on.
+/// The same for all gates, for kLanes units of a block from `lane` on.
 struct BlockScales {
   GateScale gates[kInt8Gates];
 
@@ -165,8 +164,8 @@ void project_rows(const Int8Gates& gates, const QuantizedRows& x, int64_t rows, 
 
 void project_here(const Int8Gates& gates, const QuantizedRows& x, int64_t rows, const float* bias,
                   int64_t begin, int64_t end, float* target, int64_t stride) {
-  // Rows that stay in a near cache while all weights pass by: of AMX one tile, which is multiplied
-  // as soon as its weights are there.
+  // Rows that stay in the cache while all weights are read. With AMX one tile, which is multiplied
+  // as soon as its weights are loaded.
   const int64_t most = has_tile_code() ? kAmxTiles * kTilePlaces : 128;
   for (int64_t row = 0; row < rows; row += most) {
     QuantizedRows some = x;
@@ -180,7 +179,7 @@ void project_here(const Int8Gates& gates, const QuantizedRows& x, int64_t rows, 
 void run_int8_step_here(const RecurrentStep& s, const Int8Gates& gates, const QuantizedRows& x,
                         int64_t begin, int64_t end) {
   const Int8Multiplier multiplier(gates, x, s.rows);
-  for (int64_t block = begin; block < end; ++block) {  // whose weights are read once
+  for (int64_t block = begin; block < end; ++block) {  // each block's weights are read once
     for (Int8Tile tile; multiplier.next(tile);) {
       multiplier.multiply(block, tile);
       for (int64_t lane = 0; lane < kUnitBlock; lane += kLanes) {
@@ -206,9 +205,9 @@ Range range_here(const float* from, int64_t rows, int64_t count, int64_t stride)
     for (int64_t i = 0; i < count; i += kLanes) {
       const Units some(count, i);
       const V32 x = some.load(from + row * stride);
-      least = hn::Min(x, least);  // the second one where the first is not a number
+      least = hn::Min(x, least);  // the second operand if the first is NaN
       largest = hn::Max(x, largest);
-      zeros = hn::MulAdd(x, hn::Zero(d), zeros);  // NaN, once a number is not finite
+      zeros = hn::MulAdd(x, hn::Zero(d), zeros);  // NaN once an element is not finite
     }
   }
   return {hn::GetLane(hn::MinOfLanes(d, least)), hn::GetLane(hn::MaxOfLanes(d, largest)),
@@ -229,10 +228,10 @@ void quantize_here(const float* from, int64_t rows, int64_t count, int64_t strid
     uint8_t* to = numbers + row * quads * 4;
     for (int64_t i = 0; i < count; i += kLanes) {
       const Units some(count, i);
-      // Divided, as a product with the reciprocal would now and then be rounded to the next number.
+      // Divided: a product with the reciprocal would sometimes round to another integer.
       const V32 x = hn::Div(some.load(from + row * stride), scale);
-      const V32I rounded = hn::NearestInt(hn::Min(hn::Max(x, low), high));  // the least of NaN
-      sum = hn::Add(sum, rounded);  // nothing of lanes that are not there, which are 0
+      const V32I rounded = hn::NearestInt(hn::Min(hn::Max(x, low), high));  // NaN becomes low
+      sum = hn::Add(sum, rounded);                                          // missing lanes are 0
       const auto bytes = hn::DemoteTo(d8, hn::Add(rounded, zero));
       if (some.count == kLanes) {
         hn::StoreU(bytes, d8, to + i);
@@ -271,7 +270,7 @@ void set_range(const Range& range, QuantizedRows& rows) {
     return;
   }
   rows.scale = (range.largest - range.least) / kMost;
-  if (rows.scale == 0) rows.scale = 1;  // nothing but zeros, or near enough
+  if (rows.scale == 0) rows.scale = 1;  // all elements are zero, or tiny
   const float zero = std::clamp(-range.least / rows.scale, 0.0F, kMost);
   rows.zero_point = static_cast<int32_t>(std::nearbyint(zero));
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kQuad = 4;
 constexpr int64_t kLine = kUnitBlock * kQuad;  // bytes of a quad of a gate
 
-/// With few rows each sum is made of several that do not wait for each other.
+/// With few rows each sum is split into this many independent dependency chains.
 constexpr int parts_for(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
 static_assert(kVnniStep % parts_for(1) == 0 && kAmxStep % parts_for(1) == 0);
 

@@ -21,7 +21,7 @@ constexpr uint8_t kSign = 0x80;
 
 using Plain = Int8LayerWeights::Plain;
 
-/// Where the quads of a panel stand: `quads_of_step` one behind the other, then `step_bytes` on.
+/// Layout of the quads of a panel: `quads_of_step` are consecutive; steps are `step_bytes` apart.
 struct PanelSteps {
   int64_t quads_of_step;
   int64_t step_bytes;
@@ -31,7 +31,8 @@ struct PanelSteps {
   }
 };
 
-/// A panel, by its number among [directions, blocks, gates], to `target`, which is all zeros.
+/// Packs a panel, given by its index in [directions, blocks, gates]. Requires that `target` is
+/// zero.
 void fill_panel(const Plain& plain, int64_t panel, const PanelSteps& steps, int8_t* target) {
   const int64_t blocks = unit_blocks_of(plain.hidden);
   const int64_t direction = panel / (blocks * kGates);

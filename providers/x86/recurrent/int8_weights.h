@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix of an int8 LSTM in the panels that recurrent/int8_code.h reads. Equal weights are held
-// once in the process. Immutable once packed.
+// Packs a weight matrix of an int8 LSTM for recurrent/int8_code.h. Equal packed weights share
+// memory within the process. Immutable once packed.
 #pragma once
 
 #include <gantry/sdk/blob.h>
@@ -19,7 +19,7 @@ namespace gantry::x86 {
 
 class Int8LayerWeights {
  public:
-  /// As the model has them.
+  /// The matrix as the model has it.
   struct Plain {
     const void* numbers = nullptr;  ///< int8 or uint8, [directions, inner, gates * hidden]
     int64_t directions = 1;
@@ -29,14 +29,14 @@ class Int8LayerWeights {
     std::vector<float> scales;         ///< [directions, 1 or gates * hidden]
     std::vector<int32_t> zero_points;  ///< [directions]
   };
-  /// Packs them on all cores; `plain` need not outlive the call. The digest is kept in `choices`
-  /// under `name`. Errors: OUT_OF_MEMORY.
+  /// Packs on all cores; does not keep `plain`. The digest is cached in `choices` under `name`.
+  /// Errors: OUT_OF_MEMORY.
   void pack(const gantry_host* host, sdk::Choices& choices, const std::string& name,
             const Plain& plain);
 
-  /// Borrows the weights.
+  /// The weights of a direction, borrowed.
   [[nodiscard]] Int8Gates of_direction(int64_t direction) const;
-  /// Of four numbers each, of a row that is multiplied.
+  /// Quads of four elements in a row that these weights multiply, padding included.
   [[nodiscard]] int64_t quads() const { return quads_; }
 
  private:
@@ -47,7 +47,7 @@ class Int8LayerWeights {
   int64_t blocks_ = 0;
   std::optional<BytePanelsLayout> layout_;  // without VNNI
   std::shared_ptr<const void> share_;
-  int64_t sums_ = 0;                  // where those of the weights are, with VNNI
+  int64_t sums_ = 0;                  // offset of the sums of the weights, with VNNI
   std::vector<float> scales_;         // [directions, blocks, gates, kUnitBlock]
   std::vector<int32_t> zero_points_;  // [directions], of signed numbers
 };

@@ -18,10 +18,10 @@ float* floats(sdk::Call& call, int slot, std::initializer_list<int64_t> shape) {
   return static_cast<float*>(call.output(slot, GANTRY_FLOAT, shape).data);
 }
 
-/// From sequence to sequence of a state.
+/// Stride from sequence to sequence of a state, in elements.
 int64_t state_stride(const LayerForm& form) { return unit_blocks_of(form.hidden) * kUnitBlock; }
 
-/// True for no names, and for those of the operator's default functions.
+/// True if attribute `activations` is absent or names the operator's default functions.
 bool has_default_activations(const sdk::NodeView& node, std::string_view op_type) {
   const std::vector<std::string> names = node.get_strings("activations");
   const bool is_rnn = op_type == "RNN";
@@ -142,7 +142,7 @@ void RecurrentLayer::run_tasks(sdk::Call& call, const Sizes& sizes, const float*
   });
 }
 
-/// Row of a state of the node, [directions, batch] or the other way round.
+/// Row of a state tensor, [directions, batch] or, if is_batch_first, [batch, directions].
 int64_t RecurrentLayer::state_row(const Sizes& sizes, int64_t direction, int64_t sequence) const {
   return form_.is_batch_first ? sequence * form_.directions + direction
                               : direction * sizes.batch + sequence;

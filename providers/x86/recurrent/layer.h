@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of recurrent layers share: the checks of a run, the states that come in and go
-// out, the loop over directions and steps, and how threads part it. A kernel says what the input
-// adds to the gates, and what a step does. Immutable, any thread.
+// Base class of the kernels of recurrent layers: checks of a run, initial and final states, the
+// loop over directions and steps, and its division among threads. A derived kernel computes the
+// input projection and a step. Immutable, any thread.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -19,7 +19,7 @@
 
 namespace gantry::x86 {
 
-/// Inputs that all of these operators have in the same place, and slots of the kernels' calls.
+/// Input positions that these operators have in common; also the input slots of the kernels' calls.
 enum LayerInput : uint8_t {
   kLayerX,
   kLayerW,
@@ -31,38 +31,38 @@ enum LayerInput : uint8_t {
   kLayerPeepholes
 };
 
-/// What the attributes and the weights of a layer say.
+/// Attributes and extents of a layer.
 struct LayerForm {
   CellKind kind = CellKind::kLstm;
-  int64_t gates = 0;
-  bool is_batch_first = false;
-  bool starts_reverse = false;
+  int64_t gates = 0;            ///< of the operator: 4, 3 or 1
+  bool is_batch_first = false;  ///< layout = 1
+  bool starts_reverse = false;  ///< direction = "reverse"
   int64_t directions = 1;
-  int64_t input = 0;
-  int64_t hidden = 0;
-  ProjectedLayout projected;
+  int64_t input = 0;          ///< input_size
+  int64_t hidden = 0;         ///< hidden_size
+  ProjectedLayout projected;  ///< of the input projection
 
-  /// The attributes alone; the extents are left to the caller.
+  /// Reads the attributes; the caller sets input, hidden and projected.
   LayerForm(CellKind cell, int64_t all_gates, const sdk::NodeView& node);
   [[nodiscard]] int64_t width() const { return gates * hidden; }
 };
 
-/// From how much work on it is parted among the threads.
+/// Least work of a part, when a layer is divided among threads.
 struct LayerParting {
-  int64_t sequences = 4;                ///< of a part of a batch: its weights are read once
-  int64_t products = int64_t{1} << 17;  ///< of a step whose units are parted, and of a task's steps
+  int64_t sequences = 4;                ///< of a part of the batch; each part reads all weights
+  int64_t products = int64_t{1} << 17;  ///< multiply-adds, of a step divided by units or of a task
 
-  /// The sequences of a batch stay together.
+  /// Never divides the batch.
   static LayerParting by_units(int64_t products) {
     return {std::numeric_limits<int64_t>::max(), products};
   }
 };
 
-/// True if all extents are known, and these.
+/// True if the value's shape is known and equal to `extents`.
 bool has_shape(const sdk::ValueView& value, std::initializer_list<int64_t> extents);
 
-/// Why these kernels leave a layer with its attributes and inputs to others, a sentence without a
-/// final stop; empty: they take it. `op_type`: LSTM, GRU or RNN, as which the node is read.
+/// Why these kernels refuse a layer because of its attributes or inputs, as a sentence without a
+/// final stop; empty: they do not. `op_type`: LSTM, GRU or RNN, whose rules apply to the node.
 std::string layer_refusal(const sdk::NodeView& node, std::string_view op_type);
 
 class RecurrentLayer : public sdk::Kernel {
@@ -76,15 +76,15 @@ class RecurrentLayer : public sdk::Kernel {
   [[nodiscard]] const LayerForm& form() const { return form_; }
   [[nodiscard]] const std::string& label() const { return label_; }
 
-  /// Computes what `rows` rows of the input, at least one, add to the gates: `projected`, f32
-  /// [rows, directions, form().projected.width]. What it asks of the call is there until run()
+  /// Computes the input projection, X * W + bias, of `rows` rows, at least one. `projected`: f32
+  /// [rows, directions, form().projected.width]. Scratch memory of the call stays valid until run()
   /// returns.
   virtual void project(sdk::Call& call, int64_t rows, float* projected) const = 0;
-  /// One step of a direction; `step` has all but the weights. `threads`: among which its units are
-  /// parted. `memory`: step_bytes() bytes, of this call alone.
+  /// Runs one step of a direction. `step`: all but the weights and bias; `threads`: to divide the
+  /// hidden units among; `memory`: step_bytes() bytes, not shared with other calls.
   virtual void run_step(sdk::Call& call, RecurrentStep& step, int64_t direction, int threads,
                         std::byte* memory) const = 0;
-  /// Of `rows` sequences in one direction. [any]
+  /// Bytes of memory for run_step() with `rows` sequences; 0 unless overridden. [any]
   [[nodiscard]] virtual int64_t step_bytes(int64_t rows) const;
 
  private:
@@ -95,7 +95,7 @@ class RecurrentLayer : public sdk::Kernel {
     int64_t steps = 0;
     int64_t batch = 0;
   };
-  /// Null: not wanted.
+  /// Outputs of a run; null: not wanted.
   struct Results {
     float* y = nullptr;
     float* last_h = nullptr;

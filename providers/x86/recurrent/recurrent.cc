@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM and RNN (ai.onnx 1, 7, 14, 22) and GRU (3, 7, 14, 22) of f32 with constant weights and the
-// functions that they have by default. What the input adds to the gates of all steps is one product
-// of the library's; the steps are recurrent/code.h. Directions, and sequences of a batch, are
-// parted among the threads; where there are too few of them, the hidden units of each step are.
+// LSTM and RNN (ai.onnx 1, 7, 14, 22) and GRU (3, 7, 14, 22) of f32 with constant weights and
+// default activations. The input projection of all steps is one oneDNN matmul; the steps are
+// recurrent/code.h. Threads divide directions and sequences of the batch or, if there are too few
+// of these, the hidden units of each step.
 #include <algorithm>
 
 #include "fuse/constants.h"
@@ -16,7 +16,7 @@
 namespace gantry::x86 {
 namespace {
 
-/// Of a GRU that resets before its product the first of its two steps.
+/// The cell of a node; for a GRU with linear_before_reset = 0, the first half of its step.
 CellKind kind_of(const sdk::NodeView& node) {
   if (node.op_type() == "LSTM") return CellKind::kLstm;
   if (node.op_type() == "RNN") return CellKind::kRnn;
@@ -48,7 +48,7 @@ class RecurrentKernel final : public RecurrentLayer {
   }
 
  private:
-  // ---- What the input adds to the gates
+  // ---- Input projection
   // ---------------------------------------------------------
 
   [[nodiscard]] dnnl::matmul::primitive_desc describe(int64_t rows, const Desc& weights) const {
@@ -140,7 +140,8 @@ class RecurrentKernel final : public RecurrentLayer {
     set_bias(node);
   }
 
-  // Both biases are added to the gates at once, but that of a product which is reset.
+  // Both biases are part of the input projection, except the recurrent bias that a GRU's reset gate
+  // multiplies.
   void set_bias(const sdk::NodeView& node) {
     const int64_t width = form().width();
     bias_ = dnnl::memory(desc_f32({1, form().directions * width}, Tag::ab), engine());
@@ -161,9 +162,9 @@ class RecurrentKernel final : public RecurrentLayer {
   Desc any_;  // of the input's weights
   PackedWeights packed_;
   dnnl::memory bias_;
-  std::vector<float> inner_bias_;  // [directions, hidden] of a GRU
+  std::vector<float> inner_bias_;  // [directions, hidden]: RecurrentStep::bias of a GRU
   RecurrentWeights weights_;
-  RecurrentWeights rest_;  // of a second step
+  RecurrentWeights rest_;  // of kGruRest
 };
 
 }  // namespace

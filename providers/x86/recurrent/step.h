@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of a recurrent layer reads and writes, and how its weights and what the input adds
-// stand. Value types.
+// Operands of a step of a recurrent layer, and the layouts of its weights and input projection.
+// Value types.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace gantry::x86 {
 
 enum class CellKind : uint8_t {
   kLstm,      ///< gates input, output, forget, cell
-  kGru,       ///< gates update, reset, hidden; the reset is applied behind the product
-  kGruGates,  ///< gates update and reset of a GRU that resets before the product of the third,
-  kGruRest,   ///< which is a step of its own, when all units of that one are done
-  kRnn        ///< one gate, its hyperbolic tangent the result
+  kGru,       ///< gates update, reset, hidden; linear_before_reset = 1
+  kGruGates,  ///< gates update and reset, linear_before_reset = 0: first half of a step
+  kGruRest,   ///< gate hidden, linear_before_reset = 0: second half, after all units of the first
+  kRnn        ///< one gate; its tanh is the result
 };
 
-/// Gates that a step multiplies.
+/// Number of gates of a step.
 constexpr int64_t gates_of(CellKind kind) {
   switch (kind) {
     case CellKind::kLstm:
@@ -29,16 +29,15 @@ constexpr int64_t gates_of(CellKind kind) {
   }
 }
 
-/// Hidden units stand packed in blocks of so many.
+/// Hidden units of a packed block.
 constexpr int64_t kUnitBlock = 16;
 constexpr int64_t unit_blocks_of(int64_t hidden) { return (hidden + kUnitBlock - 1) / kUnitBlock; }
 
-/// How stands what the input adds to the gates of a sequence: in elements, from gate to gate and
-/// from block of units to block.
+/// Layout of the input projection (X * W + bias) of a sequence, in elements.
 struct ProjectedLayout {
   int64_t width = 0;  ///< of all gates
-  int64_t gate = 0;
-  int64_t block = 0;
+  int64_t gate = 0;   ///< stride from gate to gate
+  int64_t block = 0;  ///< stride from block of units to block
 
   /// [gates, hidden]
   static constexpr ProjectedLayout by_gates(int64_t gates, int64_t hidden) {
@@ -50,23 +49,24 @@ struct ProjectedLayout {
   }
 };
 
-/// One step of some sequences in one direction. Strides are in elements, from sequence to sequence.
+/// One step of `rows` sequences in one direction. Strides are in elements, from sequence to
+/// sequence.
 struct RecurrentStep {
   CellKind kind = CellKind::kLstm;
   int64_t hidden = 0;
-  int64_t rows = 0;                  ///< sequences
-  const float* weights = nullptr;    ///< [blocks, hidden, gates, kUnitBlock], missing units zero
-  const float* bias = nullptr;       ///< [hidden] of the product for gate 2 of a GRU; null: none
-  const float* projected = nullptr;  ///< what the input adds to all gates
+  int64_t rows = 0;
+  const float* weights = nullptr;    ///< [blocks, hidden, gates, kUnitBlock], padded with zeros
+  const float* bias = nullptr;       ///< [hidden]: recurrent bias of kGru's gate 2; null: none
+  const float* projected = nullptr;  ///< input projection of all gates
   int64_t projected_stride = 0;
   ProjectedLayout projected_layout;
-  const float* before = nullptr;  ///< [hidden]: the results of the last step
-  float* after = nullptr;         ///< [hidden]: those of this one, elsewhere; from kGruGates to
-                                  ///< kGruRest the update gates
-  float* cell = nullptr;          ///< [hidden]: the state of an LSTM's cell, replaced; from
-                                  ///< kGruGates to kGruRest what the resets leave of `before`
-  int64_t state_stride = 0;       ///< of the three
-  float* result = nullptr;        ///< [hidden]: what `after` gets once more; null: nowhere
+  const float* before = nullptr;  ///< [hidden]: state before the step
+  float* after = nullptr;         ///< [hidden]: state after the step, not in `before`; from
+                                  ///< kGruGates to kGruRest the update gate
+  float* cell = nullptr;          ///< [hidden]: cell state of an LSTM, updated; from kGruGates to
+                                  ///< kGruRest reset * before
+  int64_t state_stride = 0;       ///< of before, after and cell
+  float* result = nullptr;        ///< [hidden]: a copy of `after` (output Y); null: none
   int64_t result_stride = 0;
 };
 

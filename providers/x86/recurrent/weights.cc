@@ -12,7 +12,7 @@
 namespace gantry::x86 {
 namespace {
 
-/// Where the gates of a step lie among those of the operator.
+/// The range of a step's gates among those of the operator.
 struct Gates {
   int64_t first = 0;
   int64_t all = 0;
@@ -25,7 +25,7 @@ Gates gates_among_all(CellKind kind) {
   return {0, gates_of(kind)};
 }
 
-/// One block of units of one direction, the weights of whose gates are `plain`, [gates, hidden,
+/// Packs one block of units of one direction. `plain`: weights of the step's gates, [gates, hidden,
 /// hidden].
 void fill_block(const float* plain, int64_t gates, int64_t hidden, int64_t block, float* target) {
   const int64_t first = block * kUnitBlock;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent weights in the blocks that recurrent/code.h reads. Equal weights are held once in the
+// Packs recurrent weights for recurrent/code.h. Equal packed weights share memory within the
 // process.
 #pragma once
 
@@ -15,12 +15,11 @@ namespace gantry::x86 {
 
 class RecurrentWeights {
  public:
-  /// The gates that a step of `kind` multiplies. `plain`: f32 [directions, all gates * hidden,
-  /// hidden], at any byte, needed for the call alone. The digest is kept in `choices`. Errors:
-  /// OUT_OF_MEMORY.
+  /// Packs the gates of a step of `kind`. `plain`: f32 [directions, all gates * hidden, hidden], of
+  /// any alignment, not kept. The digest is cached in `choices`. Errors: OUT_OF_MEMORY.
   void pack(const gantry_host* host, sdk::Choices& choices, CellKind kind, int64_t directions,
             int64_t hidden, const void* plain);
-  /// As RecurrentStep::weights.
+  /// RecurrentStep::weights of a direction.
   [[nodiscard]] const float* of_direction(int64_t direction) const {
     return static_cast<const float*>(share_.get()) + direction * elements_;
   }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Highway's choice of instructions, held to what oneDNN may use.
+// Code written with Highway is compiled for several instruction sets (Highway targets), and the
+// first call chooses one by the CPU. ONEDNN_MAX_CPU_ISA limits that choice, as it does for oneDNN.
 #pragma once
 
 namespace gantry::x86 {
 
-/// Before the first call of code that Highway chooses: leaves out what ONEDNN_MAX_CPU_ISA forbids
-/// to the library. [any]
+/// Excludes Highway targets that ONEDNN_MAX_CPU_ISA forbids. Call it before every dynamic dispatch;
+/// only the first call of the process has an effect. [any]
 void keep_to_allowed_instructions();
 
 }  // namespace gantry::x86

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few rows brought next to each other, for one of Highway's targets: included again for each.
+// Interleaves a few rows (a transpose). Included once for each Highway target.
 #if defined(GANTRY_X86_ATTENTION_LAY_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GANTRY_X86_ATTENTION_LAY_INL_H_
 #undef GANTRY_X86_ATTENTION_LAY_INL_H_
@@ -14,11 +14,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 
-constexpr int64_t kLaidRows = 4;  // what a block of a vector holds
+constexpr int64_t kLaidRows = 4;  // lanes of a 128-bit block
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// Writes a vector of kCount lanes in blocks of four: lane i begins at to + i * step.
+/// Stores a vector of kCount lanes in blocks of four: the block of lane i goes to to + i * step.
 template <int64_t kCount, class D, class V>
 HWY_INLINE void store_blocks(D d, V x, float* to, int64_t step) {
   if constexpr (kCount <= kLaidRows) {
@@ -30,7 +30,7 @@ HWY_INLINE void store_blocks(D d, V x, float* to, int64_t step) {
   }
 }
 
-/// A vector of each of four rows: to[i * step + r] = from[r * stride + i].
+/// Interleaves a vector of each of four rows: to[i * step + r] = from[r * stride + i].
 HWY_INLINE void lay_square(const float* from, int64_t stride, float* to, int64_t step) {
   const F32 d;
   const hn::RepartitionToWide<F32> pairs;

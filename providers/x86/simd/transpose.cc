@@ -13,7 +13,7 @@
 namespace gantry::x86 {
 namespace {
 
-// A block is as wide as a line of the caches; what is written of it lies in as many stretches.
+// A block is as wide as a cache line of the source; each of its columns is a run of the target.
 constexpr int64_t kBlockRows = 2048;
 constexpr int64_t kBlockColumns = 16;
 
@@ -22,7 +22,7 @@ struct Block {
   int64_t rows;
   int64_t columns;
   int64_t source_stride;  // from row to row, [rows, columns]
-  int64_t target_stride;  // likewise, [columns, rows]
+  int64_t target_stride;  // from row to row, [columns, rows]
 };
 
 }  // namespace
@@ -39,9 +39,9 @@ struct Block {
 HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 
-constexpr int64_t kQuad = 4;  // lanes of 128 bits, which vectors of all lengths consist of
+constexpr int64_t kQuad = 4;  // lanes of a 128-bit block
 
-/// Rows [first_row, rows) of columns [first_column, columns), one number at a time.
+/// Transposes rows [first_row, rows) of columns [first_column, columns), one element at a time.
 template <class T>
 HWY_INLINE void transpose_rest(const Block& block, const T* source, T* target, int64_t first_row,
                                int64_t first_column) {
@@ -60,7 +60,7 @@ HWY_INLINE void transpose_block(const Block& block, const float* source, float* 
   transpose_rest(block, source, target, 0, 0);
 }
 #else
-/// Four numbers each from rows that stand `distance` apart, lowest first.
+/// Loads four elements from each of some rows, `distance` apart, into one vector, lowest first.
 template <class D>
 HWY_INLINE hn::Vec<D> load_quads(D d, const float* from, int64_t distance) {
   constexpr auto kQuads = static_cast<int64_t>(hn::MaxLanes(D())) / kQuad;
@@ -73,7 +73,7 @@ HWY_INLINE hn::Vec<D> load_quads(D d, const float* from, int64_t distance) {
   }
 }
 
-/// As many rows of four columns as a vector has lanes become four rows.
+/// Transposes four columns of as many rows as a vector has lanes.
 template <class D>
 HWY_INLINE void transpose_quad(D d, const Block& block, const float* source, float* target) {
   const hn::Repartition<uint64_t, D> pairs;
@@ -93,7 +93,8 @@ HWY_INLINE void transpose_quad(D d, const Block& block, const float* source, flo
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high_ab, high_ce)), d, target + 3 * to);
 }
 
-/// Whole vectors of rows from `row` on of the first `columns` columns. Returns the next row.
+/// Transposes whole vectors of rows from `row` on, in the first `columns` columns. Returns the next
+/// row.
 template <class D>
 HWY_INLINE int64_t transpose_rows(D d, const Block& block, const float* source, float* target,
                                   int64_t columns, int64_t row) {

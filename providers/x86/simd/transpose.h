@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the dense order of a tensor to channels-last and back: for each image the matrix [channels,
-// pixels] or [pixels, channels] is transposed. The library's own reorder takes some four
-// nanoseconds for an element, many times as long as the memory does.
+// Reorders between dense and channels-last: each image's matrix, [channels, pixels] or [pixels,
+// channels], is transposed. oneDNN's reorder takes some four nanoseconds for an element, many times
+// as long as the memory needs. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,24 @@
 
 namespace gantry::x86 {
 
-/// Dense matrices, one behind the other.
+/// Consecutive dense matrices.
 struct Matrices {
   int64_t count = 1;
   int64_t rows = 1;     ///< of the source
   int64_t columns = 1;  ///< of the source
 
-  /// Parts of all of them in which work is divided.
+  /// Number of blocks, the units of work, of all matrices.
   [[nodiscard]] int64_t blocks() const;
-  /// Blocks that are worth a thread.
+  /// Number of blocks that justify a thread.
   [[nodiscard]] int64_t grain() const;
 };
 
-/// The matrices of which `from` and `to` are two orders; nothing: they are not dense and
-/// channels-last f32 of the same extents, or the other way about.
+/// The matrices whose transpose is the reorder from `from` to `to`. Nothing unless one is dense and
+/// the other channels-last, both f32 of the same extents.
 std::optional<Matrices> matrices_between(const Desc& from, const Desc& to);
 
-/// Blocks [first, last): `source` [count, rows, columns] to `target` [count, columns, rows]. [any]
+/// Transposes blocks [first, last). `source`: [count, rows, columns]; `target`: [count, columns,
+/// rows]. [any]
 void transpose(const Matrices& matrices, const float* source, float* target, int64_t first,
                int64_t last);
 void transpose(const Matrices& matrices, const uint8_t* source, uint8_t* target, int64_t first,

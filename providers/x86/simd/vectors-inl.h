@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vectors of this provider's own code, for one of Highway's targets: included again for each.
+// The vector type of this provider's own code, and partial loads and stores. Included once for each
+// Highway target.
 #if defined(GANTRY_X86_DIRECT_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GANTRY_X86_DIRECT_VECTORS_INL_H_
 #undef GANTRY_X86_DIRECT_VECTORS_INL_H_
@@ -14,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// As long as the CPU has them, up to 16 lanes, of which what is packed has a multiple.
+/// The CPU's vectors, up to 16 lanes. Packed data are padded to multiples of 16.
 using F32 = hn::CappedTag<float, 16>;
 using V32 = hn::Vec<F32>;
 
@@ -24,10 +25,10 @@ constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float)) < kMostLanes
                                : kMostLanes;
 constexpr bool kHasManyRegisters = kLanes == kMostLanes;  // 32 of them, else 16
 
-// Highway's own functions for parts of vectors want aligned memory, and all of the vector, where
-// the instruction set has no masks (SSE).
+// Without masks (SSE), Highway's masked loads and stores need aligned memory of a whole vector.
+// These do not.
 
-/// The lanes of `lanes`, the others zero. The memory of the others is not touched.
+/// Loads the lanes of `lanes`; the others are zero, and their memory is not accessed.
 HWY_INLINE V32 load_lanes(hn::Mask<F32> lanes, F32 d, const float* from) {
 #if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE2
   HWY_ALIGN float all[HWY_LANES(float)] = {};
@@ -42,7 +43,7 @@ HWY_INLINE V32 load_lanes(hn::Mask<F32> lanes, F32 d, const float* from) {
 #endif
 }
 
-/// Writes the lanes of `lanes`.
+/// Stores the lanes of `lanes`.
 HWY_INLINE void store_lanes(V32 x, hn::Mask<F32> lanes, F32 d, float* to) {
 #if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE2
   HWY_ALIGN float all[HWY_LANES(float)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights and biases of the convolutions in groups, in the blocks that their code reads.
+// Packed weights and biases of direct/code.h and nchw.h.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -10,23 +10,26 @@
 
 namespace gantry::x86 {
 
+/// Immutable once packed.
 class ChannelWeights {
  public:
-  /// As the model has them: [groups, columns, inner] (a depthwise convolution has one group of
-  /// `columns` channels, its windows' places being `inner`).
+  /// Weights as the model has them: [groups, columns, inner]. Columns are output channels of a
+  /// group, inner is input channels * taps. A depthwise convolution is one group here, its channels
+  /// being the columns and its taps the inner axis.
   struct Plain {
     int64_t groups = 0;
     int64_t columns = 0;
     int64_t inner = 0;
-    const void* numbers = nullptr;  ///< f32, at any byte
-    /// [groups, columns]; empty: 1
+    const void* numbers = nullptr;  ///< f32, of any alignment
+    /// [groups, columns], multiplied into the weights; empty: 1
     std::vector<float> scales;
   };
-  /// Packs them, scaled, into [groups, blocks, inner, kChannelBlock] or, `channels_innermost`, into
-  /// [groups, inner, blocks, kChannelBlock]; `plain` need not outlive the call. Equal weights are
-  /// held once in the process. Errors: OUT_OF_MEMORY.
+  /// Packs the scaled weights into [groups, blocks, inner, kChannelBlock] or, if
+  /// `channels_innermost`, into [groups, inner, blocks, kChannelBlock], padded with zeros. Equal
+  /// packed weights share memory within the process. Does not keep `plain`.
+  /// Errors: OUT_OF_MEMORY.
   void pack(const gantry_host* host, const Plain& plain, bool channels_innermost);
-  /// `bias`: [groups, columns].
+  /// `bias`: [groups, columns]. bias() is [groups, blocks, kChannelBlock].
   void set_bias(const std::vector<float>& bias, int64_t groups, int64_t columns);
 
   [[nodiscard]] const float* numbers() const { return static_cast<const float*>(share_.get()); }

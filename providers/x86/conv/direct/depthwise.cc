@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One channel for each group, and the exchange of channels.
+// convolve_row() and shuffle_channels() of code.h.
 #include <algorithm>
 
 #include "conv/direct/code.h"
@@ -48,8 +48,8 @@ HWY_INLINE void convolve_tile(const DepthwiseWindow& w, const RowPlace& at, int6
   tile.store(*w.steps, at.addend ? at.addend + place : nullptr, at.target + place, w.channels);
 }
 
-/// One vector of channels of kPixels results of a window of 3 x 3 that lies inside the source: each
-/// of its pixels is loaded once.
+/// A vector of channels of kPixels results of a 3 x 3 window without padding. Each source pixel is
+/// loaded once.
 template <int kPixels, int kStride, bool kIsPartial>
 HWY_INLINE void convolve_nine(const DepthwiseWindow& w, const RowPlace& at, int64_t channel) {
   constexpr int kWidth = 3;
@@ -135,7 +135,7 @@ void shuffle_fours(const float* source, float* target, int64_t channels) {
   };
   int64_t c = 0;
   for (; c + kLanes <= each; c += kLanes) take(c);
-  if (c < each) take(each - kLanes);  // some of them again
+  if (c < each) take(each - kLanes);  // overlaps the vector before
 }
 
 void shuffle_pairs(const float* source, float* target, int64_t channels) {

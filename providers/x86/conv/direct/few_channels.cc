@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Few channels in, as an image has.
+// convolve_narrow_row() of code.h: one group, few input channels.
 #include <algorithm>
 
 #include "conv/direct/code.h"
@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 
-/// kStep: from pixel to pixel in the source, if that is known; 0: it is not.
+/// kStep: compile-time NarrowWindow::position_step; 0: read at run time.
 template <int kPixels, int kVectors, int kStep, bool kIsPartial>
 HWY_INLINE void narrow_tile(const NarrowWindow& w, const RowPlace& at, int64_t vector) {
   const F32 d;

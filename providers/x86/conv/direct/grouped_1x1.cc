@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of one pixel, in groups.
+// multiply_groups() of code.h: grouped 1x1 convolutions.
 #include <algorithm>
 
 #include "conv/direct/code.h"
@@ -85,7 +85,7 @@ void multiply_part(const Grouped1x1& p, const GroupPart& part, int64_t vectors, 
 
 void multiply_groups_here(const Grouped1x1& p, const float* source, const float* addend,
                           float* target, int64_t pixels) {
-  // Pixels that stay in the nearest cache while all groups pass.
+  // Pixels that stay in the L1 cache while all groups are computed.
   constexpr int64_t kStretch = 96;
   constexpr int64_t kMostVectors = kHasManyRegisters ? 3 : 2;
   const int64_t vectors = vectors_of(p.columns);
@@ -99,7 +99,7 @@ void multiply_groups_here(const Grouped1x1& p, const float* source, const float*
       int64_t taken = 0;
       for (part.vector = 0; part.vector < vectors; part.vector += taken) {
         const int64_t left = vectors - part.vector;
-        taken = left == 4 ? 2 : std::min(kMostVectors, left);  // one alone waits for its factors
+        taken = left == 4 ? 2 : std::min(kMostVectors, left);  // one vector alone is bound by loads
         if (part.vector + taken == vectors && p.columns % kLanes != 0) {
           multiply_part<true>(p, part, taken, count);
         } else {

@@ -114,7 +114,7 @@ NchwRows::NchwRows(const NchwWindow& window) : window_(window) {
   constexpr int64_t kLeastStrip = 4;
   const auto& [rows, places] = window.window;
   const int64_t reach = (places - 1) * window.dilations[1];
-  // Vectors are read whole.
+  // Whole vectors are read.
   length_ = blocks_of(window.target[1]) * kChannelBlock + reach / window.strides[1];
   const int64_t held = kElements / (window.channels * row()) - (rows - 1) * window.dilations[0] - 1;
   strip_ = std::clamp<int64_t>(held / window.strides[0] + 1, kLeastStrip,
@@ -151,7 +151,7 @@ void NchwRows::prepare(const float* image, int64_t first, int64_t count, float* 
 void NchwRows::fill_row(const float* from, float* to) const {
   const int64_t stride = window_.strides[1];
   for (int64_t part = 0; part < stride; ++part, to += length_) {
-    // Place i of the part is place i * stride + start of the source.
+    // Element i of the part is element i * stride + start of the source row.
     const int64_t start = part - window_.pads[1];
     const int64_t missing = start < 0 ? (-start + stride - 1) / stride : 0;
     const int64_t left = window_.source[1] - start;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of few channels in f32 whose tensors both stand channel by channel, as a model's
-// inputs and outputs do. Vectors lie along a row of results, so that nothing is reordered. Written
-// once with Highway for all instruction sets, as the rest of this folder. Pure functions, from any
-// thread.
+// Direct f32 convolutions of few channels with source and target in NCHW order, as a model's inputs
+// and outputs are, so that nothing is reordered. Vectors run along a row of results. Written once
+// with Highway for all instruction sets (simd/instructions.h). Pure functions, from any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +11,17 @@
 
 namespace gantry::x86 {
 
-/// Two axes, rows and places in a row; a convolution along one axis has one row.
+/// A convolution of one group. Arrays of two are [vertical, horizontal]; a 1-D convolution has one
+/// row.
 struct NchwWindow {
-  int64_t channels = 0;
-  int64_t results = 0;  ///< channels of the target
+  int64_t channels = 0;  ///< of the source
+  int64_t results = 0;   ///< channels of the target
   int64_t window[2] = {1, 1};
   int64_t strides[2] = {1, 1};
   int64_t dilations[2] = {1, 1};
-  int64_t pads[2] = {0, 0};  ///< before the first place
-  int64_t source[2] = {1, 1};
-  int64_t target[2] = {1, 1};
+  int64_t pads[2] = {0, 0};        ///< top, left
+  int64_t source[2] = {1, 1};      ///< extents
+  int64_t target[2] = {1, 1};      ///< extents
   const float* weights = nullptr;  ///< [blocks_of(results), channels, window, kChannelBlock]
   const float* bias = nullptr;     ///< [blocks_of(results), kChannelBlock]
   const std::vector<TileStep>* steps = nullptr;
@@ -29,22 +29,23 @@ struct NchwWindow {
   [[nodiscard]] int64_t inner() const { return channels * window[0] * window[1]; }
 };
 
-/// Rows of the source as the rows of results [first, first + count) need them: padded, and each in
-/// as many parts as the stride, so that what neighbouring results multiply stands side by side.
+/// Source rows prepared for a strip of result rows: padded, and each row split into as many parts
+/// as its stride, so that neighbouring results read neighbouring elements.
 class NchwRows {
  public:
   explicit NchwRows(const NchwWindow& window);
 
-  /// Rows of results that are made of one preparation; they fit the second cache.
+  /// Result rows of a strip. What is prepared for them fits the L2 cache.
   [[nodiscard]] int64_t strip() const { return strip_; }
-  /// Elements of memory for a strip.
+  /// Elements of the memory that prepare() writes.
   [[nodiscard]] int64_t elements() const { return rows_of(strip_) * window_.channels * row(); }
-  /// Where each product's number stands, from that of the first one: [inner].
+  /// Offsets of a result's operands from the first one, in elements: [inner].
   [[nodiscard]] const std::vector<int64_t>& offsets() const { return offsets_; }
-  /// From the numbers of a row of results to those of the next.
+  /// Elements from the operands of a result row to those of the next row.
   [[nodiscard]] int64_t step() const { return window_.strides[0] * row(); }
 
-  /// `image`: [channels, source].
+  /// Prepares result rows [first, first + count), count being at most strip(). `image`: [channels,
+  /// source]; `rows`: elements() of memory.
   void prepare(const float* image, int64_t first, int64_t count, float* rows) const;
 
  private:
@@ -61,9 +62,9 @@ class NchwRows {
   std::vector<int64_t> offsets_;
 };
 
-/// One row of the results of a block of channels. `numbers`: the prepared ones of that row;
-/// `addend` (null: there is none), `target`: the row in the block's first channel, which may be the
-/// same.
+/// Computes one row of all channels of a block (kChannelBlock). `offsets`: of NchwRows; `numbers`:
+/// the row's operands there; `target`: the row in the block's first channel; `addend`: as the
+/// target, which it may be; null: none.
 void convolve_nchw_row(const NchwWindow& window, const int64_t* offsets, int64_t block,
                        const float* numbers, const float* addend, float* target);
 

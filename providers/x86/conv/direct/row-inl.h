@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of results under windows of several taps, which go beyond the ends of the source's row: for
-// one of Highway's targets, included again for each.
+// A row of results whose windows may reach beyond the ends of the source row. Included once for
+// each Highway target.
 #if defined(GANTRY_X86_DIRECT_ROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GANTRY_X86_DIRECT_ROW_INL_H_
 #undef GANTRY_X86_DIRECT_ROW_INL_H_
@@ -13,17 +13,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 
-/// Where a tile of results stands in its row.
+/// The position of a tile of results in its row.
 struct RowPlace {
-  const float* const* rows;  ///< of the source; null where one lies in the padding
-  const float* addend;       ///< null: there is none
+  const float* const* rows;  ///< of the source; null: padding
+  const float* addend;       ///< null: none
   float* target;
-  int64_t x;          ///< the first result
-  int64_t first_tap;  ///< of a window's row, those whose pixels exist
-  int64_t last_tap;   ///< the one behind them
+  int64_t x;          ///< of the first result
+  int64_t first_tap;  ///< taps [first_tap, last_tap) of a window's row are inside the source
+  int64_t last_tap;
 };
 
-/// Sets the taps that the first result has.
+/// Sets the range of taps for the result at `at.x`.
 template <class Window>
 HWY_INLINE void set_taps(const Window& w, RowPlace& at, int64_t source_width) {
   const TapRange taps = taps_inside(w.width, w.dilation, at.x * w.stride - w.pad, source_width);
@@ -31,8 +31,7 @@ HWY_INLINE void set_taps(const Window& w, RowPlace& at, int64_t source_width) {
   at.last_tap = taps.last;
 }
 
-/// Whether the windows of result `x` and of the `pixels` - 1 behind it have all their taps, and the
-/// row has so many results.
+/// True if results [x, x + pixels) exist and no tap of their windows is in the padding.
 template <class Window>
 HWY_INLINE bool are_inner(const Window& w, int64_t x, int64_t pixels, int64_t source_width,
                           int64_t target_width) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of an image that are made when a window first reaches them, and kept until it has passed.
+// A ring buffer of image rows, computed on demand as a window moves down.
 #pragma once
 
 #include <algorithm>
@@ -7,15 +7,15 @@
 
 namespace gantry::x86 {
 
-/// As many rows as a window spans, in memory that is not its own. One thread at a time.
+/// Holds as many rows as a window spans. One thread at a time.
 class RowRing {
  public:
-  /// `memory`: [held, row_elements].
+  /// `memory`: [held, row_elements], borrowed.
   RowRing(float* memory, int64_t held, int64_t row_elements)
       : memory_(memory), held_(held), row_elements_(row_elements) {}
 
-  /// Row `y` of image `n`. Rows of an image are asked for in ascending order, and as far back as
-  /// the window spans; those that are missing are made by make(row, target).
+  /// Row `y` of image `n`; make(row, target) computes each row that is not held yet. Requires `y`
+  /// above the largest row asked for of that image less `held`.
   template <class Make>
   const float* row(int64_t n, int64_t y, Make&& make) {
     if (n != image_) next_ = y;

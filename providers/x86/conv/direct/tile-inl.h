@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of results in registers and what is done to it before it is stored, for one of Highway's
-// targets: included again for each.
+// A tile of results in registers, and its epilogue. Included once for each Highway target.
 #if defined(GANTRY_X86_DIRECT_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GANTRY_X86_DIRECT_TILE_INL_H_
 #undef GANTRY_X86_DIRECT_TILE_INL_H_
@@ -21,7 +20,7 @@ static_assert(kChannelBlock % kLanes == 0);
 constexpr int64_t kVectorsOfBlock = kChannelBlock / kLanes;
 constexpr int64_t vectors_of(int64_t channels) { return (channels + kLanes - 1) / kLanes; }
 
-/// The lanes of the last of `count` vectors of `channels` channels.
+/// A mask of the lanes that the last vector of `channels` channels has.
 HWY_INLINE hn::Mask<F32> last_lanes(int64_t channels) {
   const int64_t rest = channels % kLanes;
   return hn::FirstN(F32(), static_cast<size_t>(rest == 0 ? kLanes : rest));
@@ -33,18 +32,18 @@ HWY_INLINE V32 load(const float* from, hn::Mask<F32> lanes) {
   return hn::LoadU(F32(), from);
 }
 
-/// To [low, high]. Of Max and Min, the second operand is what remains of a pair with something that
-/// is not a number.
+/// Clips x to [low, high]. NaN stays NaN: x86's Max and Min return their second operand if one is
+/// NaN.
 HWY_INLINE V32 bounded(V32 x, V32 low, V32 high) { return hn::Min(high, hn::Max(low, x)); }
 
-/// True of what is but a lower bound and perhaps an upper one.
+/// True of a step that only bounds x: Clip, or Relu without a slope.
 inline bool is_bound(const TileStep& step) {
   return step.kind == TileStep::Kind::kClip ||
          (step.kind == TileStep::Kind::kRelu && step.alpha == 0);
 }
 
-/// What a step that needs no other tensor makes of `count` vectors. Not inlined into every tile: a
-/// call costs less than its code would.
+/// Applies a step other than kAdd to `count` vectors. Not inlined into every tile: a call costs
+/// less than the code would.
 inline HWY_NOINLINE void apply_function(const TileStep& step, V32* all, int count) {
   const F32 d;
   const V32 alpha = hn::Set(d, step.alpha);
@@ -83,7 +82,8 @@ struct Tile {
   V32 sums[kRows * kVectors];
   hn::Mask<F32> lanes;
 
-  /// Mostly there is an addend or none, and then bounds or none: that is done in registers.
+  /// Applies the steps and stores the results. The common case, at most one kAdd and then one
+  /// bound, stays in registers. `stride`: elements from pixel to pixel.
   HWY_INLINE void store(const std::vector<TileStep>& steps, const float* addend, float* target,
                         int64_t stride) {
     const TileStep* step = steps.data();
@@ -135,7 +135,7 @@ struct Tile {
     }
   }
 
-  /// Any steps, in memory, where the sums themselves must not be.
+  /// Applies any steps, on a copy in memory, so that the sums stay in registers elsewhere.
   HWY_INLINE void apply(const TileStep* step, const TileStep* end, const float* addend,
                         int64_t stride) {
     Tile copy = *this;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AVX2: 6 tiles meet 16 channels in 12 of the 16 registers.
+// AVX2: a product of 6 tiles by 16 channels has its sums in 12 of the 16 registers.
 #define GANTRY_TARGET [[gnu::target("avx2,fma")]]
 #define GANTRY_INSTRUCTIONS avx2
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AVX-512: 14 tiles meet 32 channels in 28 of the 32 registers.
+// AVX-512: a product of 14 tiles by 32 channels has its sums in 28 of the 32 registers.
 #define GANTRY_TARGET [[gnu::target("avx512f,avx512dq,avx512vl,avx2,fma")]]
 #define GANTRY_INSTRUCTIONS avx512
 

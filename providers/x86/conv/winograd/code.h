@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner parts of a convolution by Winograd's minimal filtering, F(m x m, 3 x 3) for m = 2 and
-// 4: tiles of the input, which overlap by 2, are transformed into (m + 2)^2 numbers for each
-// channel; at each of these positions the channels of many tiles are multiplied by a matrix, the
-// transformed weights; the products are transformed back into m x m results. Written once
-// (kernels.h), compiled for each instruction set; which one is used follows from the CPU, or from
-// ONEDNN_MAX_CPU_ISA, as with the library's own kernels.
+// Kernels of Winograd's minimal filtering (Lavin and Gray, arXiv:1509.09308), F(m x m, 3 x 3) for
+// m = 2 and 4. Tiles of the input, which overlap by 2, are transformed into (m + 2)^2 positions for
+// each channel. At each position the channels of many tiles are multiplied by a matrix, the
+// transformed weights. The products are transformed back into m x m results. Written once
+// (kernels.h) and compiled for each instruction set; the CPU and ONEDNN_MAX_CPU_ISA decide which
+// one is used, as for oneDNN's own kernels.
 #pragma once
 
 #include <cstdint>
 
 namespace gantry::x86::winograd {
 
-/// Results along an edge of a tile.
+/// m: results along an edge of a tile.
 enum class Tile : uint8_t { k2 = 2, k4 = 4 };
 
 constexpr int kTaps = 9;  ///< of a filter, [3, 3]
@@ -21,7 +21,7 @@ constexpr int kMostPositions = 36;
 constexpr int extent_of(Tile tile) { return static_cast<int>(tile) + 2; }  ///< of its input
 constexpr int positions_of(Tile tile) { return extent_of(tile) * extent_of(tile); }
 
-/// What is done to a result before it is stored.
+/// A step of the epilogue of these kernels.
 struct Step {
   enum class Kind : uint8_t {
     kAdd,          ///< x + the addend's element
@@ -37,20 +37,19 @@ struct Step {
   float beta = 0;
 };
 
-/// One tile of the input, on its way to its place among the transformed ones.
+/// Operands of the input transform: one tile.
 struct InputTile {
-  /// Where the channels of each of its places are, [extent, extent]; outside of the input a row of
-  /// zeros.
+  /// The channels of each pixel, [extent, extent]; zeros for padding.
   const float* const* places = nullptr;
   int64_t channels = 0;
-  /// [positions, channels / lanes rounded up, tiles, lanes], of this tile. Lanes beyond the last
-  /// channel become zero.
+  /// This tile's first element in [positions, channels / lanes rounded up, tiles, lanes]. Lanes
+  /// beyond the last channel become zero.
   float* target = nullptr;
   int64_t position_stride = 0;  ///< in elements
   int64_t block_stride = 0;     ///< from `lanes` channels to the next, in elements
 };
 
-/// Weights of one panel, on their way to the transformed ones.
+/// Operands of the weight transform: some channels of one panel.
 struct TapPanel {
   const float* taps = nullptr;  ///< [channels, kTaps, columns]
   int64_t channels = 0;
@@ -58,29 +57,31 @@ struct TapPanel {
   int64_t position_stride = 0;  ///< in elements
 };
 
-/// Transformed tiles times a panel of the transformed weights, at one position.
+/// Operands of the GEMM at one position: transformed tiles times a panel of transformed weights.
 struct Product {
-  int rows = 0;                  ///< tiles, 1 to most_rows
-  const float* tiles = nullptr;  /// [channels / lanes rounded up, rows of many, lanes]
-  int64_t block_stride = 0;      ///< in elements
+  int rows = 0;                  ///< tiles, 1 to Code::most_rows
+  const float* tiles = nullptr;  ///< [channels / lanes, rows, lanes]
+  int64_t block_stride = 0;      ///< from `lanes` channels of a tile to the next, in elements
   int64_t channels = 0;          ///< a multiple of lanes
   const float* panel = nullptr;  ///< [channels, columns]
   float* target = nullptr;       ///< [rows, columns]
-  bool adds = false;             ///< to what the target has
+  bool adds = false;             ///< true: accumulates into the target
 };
 
-/// The products of one tile with one panel, or its results, on their way to the output.
+/// Operands of the output transform and the epilogue: one tile of one panel.
 struct OutputTile {
-  const float* products = nullptr;  ///< [positions, columns]; results: [tile, tile, columns]
-  int64_t position_stride = 0;      ///< in elements
-  float* target = nullptr;          ///< first element, with the panel's first channel
-  const float* addend = nullptr;    ///< likewise, as the target lies; null: nothing is added
-  int64_t row_stride = 0;           ///< in elements
-  int64_t column_stride = 0;        ///< in elements
-  int rows = 0;                     ///< that exist of the tile
-  int columns = 0;                  ///< that exist of the tile
-  int64_t channels = 0;             ///< that exist of the panel
-  const float* bias = nullptr;      ///< one for each column of the panel
+  /// [positions, columns]; for Transforms::results, which only applies the epilogue: sums, [tile,
+  /// tile, columns]
+  const float* products = nullptr;
+  int64_t position_stride = 0;    ///< in elements
+  float* target = nullptr;        ///< the tile's first pixel, at the panel's first channel
+  const float* addend = nullptr;  ///< likewise, of the target's layout; null: none
+  int64_t row_stride = 0;         ///< of target and addend, in elements
+  int64_t column_stride = 0;      ///< of target and addend, in elements
+  int rows = 0;                   ///< of the tile inside the output
+  int columns = 0;                ///< of the tile inside the output
+  int64_t channels = 0;           ///< of the output in this panel
+  const float* bias = nullptr;    ///< one for each column of the panel
   const Step* steps = nullptr;
   int step_count = 0;
 };
@@ -88,17 +89,18 @@ struct OutputTile {
 /// The functions of one instruction set. [any]
 struct Code {
   const char* name;
-  int lanes;      ///< numbers of a vector
-  int columns;    ///< channels of the output in a panel of the weights, up to kMostColumns
-  int most_rows;  ///< of a product
+  int lanes;      ///< elements of a vector
+  int columns;    ///< output channels of a panel of weights, up to kMostColumns
+  int most_rows;  ///< of a Product
 
   void (*multiply)(const Product& product);
   struct Transforms {
-    /// True if each number is below 2^50. Others the transforms would spread over the tile.
+    /// False if the tile has NaN, infinity or values whose squares sum to 2^100 or more: the
+    /// transforms would spread these over all its results, so use sum_directly() (direct_tile.h).
     bool (*input)(const InputTile& tile);
     void (*weights)(const TapPanel& panel);
     void (*output)(const OutputTile& tile);
-    void (*results)(const OutputTile& tile);  ///< that need not be transformed back
+    void (*results)(const OutputTile& tile);  ///< bias and epilogue only, for sum_directly()
   };
   Transforms two;
   Transforms four;
@@ -106,7 +108,7 @@ struct Code {
   [[nodiscard]] const Transforms& of(Tile tile) const { return tile == Tile::k2 ? two : four; }
 };
 
-/// The best that this CPU has and the environment allows. [any]
+/// The code for the best instruction set of the CPU that ONEDNN_MAX_CPU_ISA allows. [any]
 const Code& code();
 
 extern const Code kPlainCode;

@@ -12,21 +12,22 @@
 namespace gantry::x86::winograd {
 namespace {
 
-// In a group: below the first, reading the weights takes longest; above the second nothing is won.
+// Tiles of a group: with fewer than the first, reading the weights dominates; with more than the
+// second nothing is gained.
 constexpr int64_t kFewTiles = 16;
 constexpr int64_t kManyTiles = 28;
-constexpr int64_t kMostTiles = 112;  // of all cores together
+constexpr int64_t kMostTiles = 112;  // of a group that all cores share
 constexpr int64_t kLineBytes = 64;
-constexpr double kLeastWork = 4e5;  // multiplications that are worth another thread: some 5 us
+constexpr double kLeastWork = 4e5;  // multiply-adds that justify another thread: some 5 us
 
-/// At least that many elements and an odd number of lines of the caches: what is stored together,
-/// one such distance apart, must not fall into the same ones.
+/// Rounds up to an odd number of cache lines, so that elements stored at this stride fall into
+/// different cache sets.
 int64_t apart(int64_t elements) {
   constexpr int64_t kLine = 16;
   return divided_up(elements, 2 * kLine) * 2 * kLine + kLine;
 }
 
-/// body(i, thread) for i in [0, count): `thread` is the number of the one that it runs on.
+/// Calls body(i, thread) for i in [0, count); `thread` is the index of the calling thread.
 template <class Body>
 void for_each_on(int threads, int64_t count, const Body& body) {
   if (threads > 1 && count > 1) {
@@ -38,12 +39,12 @@ void for_each_on(int threads, int64_t count, const Body& body) {
 
 }  // namespace
 
-/// Tiles [first, first + count) and where their input stands, transformed.
+/// Tiles [first, first + count) and their transformed input.
 struct Convolution::Group {
   int64_t first = 0;
   int64_t count = 0;
   float* input = nullptr;
-  bool* is_ordinary = nullptr;  ///< [count]: a tile's results may come from its products
+  bool* is_ordinary = nullptr;  ///< [count]; false: the tile needs direct convolution
 };
 
 /// Transformed weights of some channels of a panel, at one position.
@@ -76,7 +77,7 @@ void Convolution::divide() {
   threads_ = static_cast<int>(std::clamp(work / kLeastWork, 1.0, static_cast<double>(threads_)));
   const int64_t room = cache_elements();
   if (form_ == Form::kTaps) {
-    // As few parts of a panel as leave one in the cache, and those of equal size.
+    // As few equal parts of a panel as possible, each of which fits the cache.
     const int64_t least = positions_of(tile_) * weights_of(code_.lanes);
     const int64_t fitting = std::max<int64_t>(room / least, 1) * code_.lanes;
     channels_at_once_ = whole_vectors(divided_up(channels_, divided_up(channels_, fitting)));
@@ -127,7 +128,7 @@ void Convolution::run(const Operands& operands, std::byte* scratch) const {
   }
 }
 
-/// Each core takes groups from their input to their results.
+/// Each core processes whole groups.
 void Convolution::run_apart(const Operands& operands, std::byte* scratch) const {
   const int64_t most = divided_up(tiles_, groups_);
   const int64_t own = marks_of(most) + input_of(most) + share_of(most);
@@ -177,7 +178,7 @@ void Convolution::transform(const Operands& operands, const Group& group, int64_
   }
 }
 
-/// Where the channels of a tile's input are, [extent, extent].
+/// Finds the channels of each pixel of a tile's input, [extent, extent].
 void Convolution::find_places(const Operands& operands, int64_t number,
                               const float** places) const {
   const int extent = extent_of(tile_);
@@ -196,8 +197,8 @@ void Convolution::find_places(const Operands& operands, int64_t number,
   }
 }
 
-/// The group's tiles times one factor, to their place among the products, [positions, tiles,
-/// columns]. All but the first channels of a panel add to the products of those before.
+/// Multiplies the group's tiles by one factor, into `products`, [positions, tiles, columns].
+/// Factors after the first one of a panel accumulate.
 void Convolution::multiply(const Group& group, const Factor& factor, int position,
                            float* products) const {
   const int64_t chunks = divided_up(group.count, code_.most_rows);
@@ -217,8 +218,8 @@ void Convolution::multiply(const Group& group, const Factor& factor, int positio
   }
 }
 
-/// A panel of the weights: at each position the group's tiles, which stay near, meet it. `memory`:
-/// share_of(tiles) elements.
+/// Multiplies the group's tiles, which stay in the cache, by a panel of the weights, and stores the
+/// results. `memory`: share_of(tiles) elements.
 void Convolution::multiply_panel(const Operands& operands, const Group& group, int64_t panel,
                                  float* memory) const {
   if (form_ == Form::kTaps) {
@@ -233,8 +234,8 @@ void Convolution::multiply_panel(const Operands& operands, const Group& group, i
   finish(operands, group, panel, memory);
 }
 
-/// A panel of taps, of which some channels are transformed, behind the products, and multiplied at
-/// a time.
+/// The same products for a panel of taps: transforms some channels at a time, into the memory after
+/// the products, and multiplies by them.
 void Convolution::multiply_taps(const Operands& operands, const Group& group, int64_t panel,
                                 float* products) const {
   const int positions = positions_of(tile_);
@@ -253,7 +254,7 @@ void Convolution::multiply_taps(const Operands& operands, const Group& group, in
   }
 }
 
-/// The products of a panel to the output, or in their place sums by the definition.
+/// Output transform of a panel's products, or direct convolution of tiles that need it.
 void Convolution::finish(const Operands& operands, const Group& group, int64_t panel,
                          const float* products) const {
   const int step = static_cast<int>(tile_);

@@ -8,17 +8,18 @@
 namespace gantry::x86::winograd {
 namespace {
 
-/// The least number of channels that all parts of the work are rounded up to.
+/// Channels are rounded up to a multiple of this.
 constexpr int64_t kVector = 16;
 /// Tiles that share one transform of the weights, as in convolution.cc.
 constexpr int64_t kMostTiles = 112;
 
-// Measured with AVX-512 and AVX2, the same within a tenth: multiplications that take as long.
-constexpr double kTransformOfTwo = 3.2e3;  // of a tile and a vector of channels, one way
+// In multiply-adds of the direct convolution. Measured with AVX-512 and AVX2, which agree within a
+// tenth.
+constexpr double kTransformOfTwo = 3.2e3;  // of a tile and a vector of channels, input or output
 constexpr double kTransformOfFour = 10e3;
 constexpr double kWeightsOfTwo = 4e3;  // of a channel's taps for a vector of filters
 constexpr double kWeightsOfFour = 7e3;
-/// Products take longer where the transformed input does not stay in the second cache.
+/// Factor on the products if the transformed input does not fit the L2 cache.
 constexpr double kFromBeyondCache = 1.5;
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a convolution by Winograd's filtering costs by its numbers, so that nothing has to be
-// measured where the answer is plain. Costs are counted in multiplications of the library's direct
-// convolution, so that they hold for vectors of any width (docs/decisions/0026).
+// Cost model for Winograd against oneDNN's direct convolution, so that nothing is timed if the
+// choice is clear. The unit is one multiply-add of the direct convolution, which makes costs
+// independent of the vector width (docs/decisions/0026). Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,10 @@
 
 namespace gantry::x86::winograd {
 
-/// Of the direct convolution: channels are multiplied in whole vectors.
+/// Cost of the direct convolution, output channels being rounded up to whole vectors.
 double direct_cost(const Geometry& geometry);
 
-/// Of this provider's own: products, transforms of input and results and, where they are kept as
-/// taps, of weights.
+/// Cost of Winograd: products, transforms of input and results and, with Form::kTaps, of weights.
 double own_cost(const Geometry& geometry, Tile tile, Form form);
 
 }  // namespace gantry::x86::winograd

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kSide = 3;
 
-/// Which transformed numbers of a line a tap is restored from: (first - second) * factor.
+/// How a tap is recovered from the transformed weights of a line: (first - second) * factor.
 struct Restored {
   int first;
   int second;  ///< -1: none

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of a convolution of 3 x 3 by its definition, for numbers that the transforms would spread
-// over all results of the tile: NaN, infinity, and what is so large that sums of it overflow.
+// A tile of a 3 x 3 convolution by direct convolution, for inputs that the transforms would spread
+// over all results of the tile: NaN, infinity, and values so large that sums of them overflow.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace gantry::x86::winograd {
 
-/// A panel of weights in a form.
+/// A panel of packed weights (panels.h).
 struct PanelOfWeights {
   const float* numbers = nullptr;
   Form form = Form::kTaps;
@@ -19,9 +19,9 @@ struct PanelOfWeights {
   int64_t columns = 0;
 };
 
-/// Sums, [tile, tile, columns], of the first `channels` channels at `places`, as an InputTile has
-/// them. Taps of weights that were transformed are restored: zeros are zeros again, others have an
-/// error of some millionths of the largest. Requires ordinary weights.
+/// Writes the sums, [tile, tile, columns], over the first `channels` channels at `places` (as in
+/// InputTile). Taps are recovered from transformed weights: zeros exactly, others with an error of
+/// some millionths of the largest. Requires finite weights that are not very large. [any]
 void sum_directly(const float* const* places, int64_t channels, const PanelOfWeights& weights,
                   float* sums);
 

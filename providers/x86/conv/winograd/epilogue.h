@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done to results before they are stored, for kernels.h.
+// The epilogue of kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace gantry::x86::winograd::GANTRY_INSTRUCTIONS {
 
-/// Takes a step for a row of results; `addend`: what stands where they go, of `columns` of them.
+/// Applies a step to a row of results, `count` channels of each. `addend`: its element for the
+/// first result; read for tile.columns results.
 template <int kTile, bool kIsWhole>
 GANTRY_TARGET inline void take_step(const Step& step, const OutputTile& tile, const float* addend,
                                     int64_t count, Vector* y) {
@@ -26,7 +27,7 @@ GANTRY_TARGET inline void take_step(const Step& step, const OutputTile& tile, co
       break;
     }
     case Step::Kind::kRelu:
-      // Minus infinity times 0 would be NaN.
+      // With alpha 0 nothing is multiplied: minus infinity times 0 would be NaN.
       for (int i = 0; i < kTile; ++i) {
         if (alpha == 0) {
           y[i] = y[i] < zero ? zero : y[i];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of conv/winograd/code.h for one instruction set. To be included once by a source
-// that has defined GANTRY_TARGET, the attribute of functions that may use its instructions,
-// GANTRY_INSTRUCTIONS, a namespace of its own, and there kLanes, kVectors (of a panel) and
-// kMostRows. No other source has that namespace, so no instruction leaks into what others call.
+// The functions of conv/winograd/code.h for one instruction set. Include it once per instruction
+// set, after defining GANTRY_TARGET (the target attribute), GANTRY_INSTRUCTIONS (a namespace that
+// no other source has) and, in that namespace, kLanes, kVectors (of a panel) and kMostRows. The
+// namespace of its own keeps the linker from merging inline functions of different instruction
+// sets.
 #pragma once
 
 #include <array>
@@ -81,8 +82,8 @@ GANTRY_TARGET void transform_weights(const TapPanel& panel) {
   }
 }
 
-/// A row of sums, from some channel on, to the output. `kIsWhole`: all of them exist, and all
-/// lanes.
+/// Applies the epilogue to a row of results and stores it, `count` channels of each. `kIsWhole`:
+/// the whole row and all lanes are inside the output.
 template <int kTile, bool kIsWhole>
 GANTRY_TARGET inline void finish_row(const OutputTile& tile, int64_t place, int64_t count,
                                      Vector* y) {

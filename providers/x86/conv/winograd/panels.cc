@@ -8,7 +8,7 @@
 namespace gantry::x86::winograd {
 namespace {
 
-/// Numbers that are kept of each filter and channel.
+/// Stored elements for each filter and channel.
 int64_t numbers_of(Tile tile, Form form) {
   return form == Form::kTaps ? kTaps : positions_of(tile);
 }

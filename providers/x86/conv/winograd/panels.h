@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of a 3 x 3 convolution as conv/winograd/convolution.h reads them: in panels of as many
-// filters as a product has columns, filters and channels filled up with zeros.
+// Layouts of packed 3 x 3 weights for conv/winograd/convolution.h: panels of Code::columns filters,
+// filters and channels padded with zeros.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 namespace gantry::x86::winograd {
 
 enum class Form : uint8_t {
-  kTransformed,  ///< [panels, positions, channels in whole vectors, columns]
-  kTaps          ///< [panels, channels in whole vectors, kTaps, columns]: runs transform them
+  kTransformed,  ///< [panels, positions, padded channels, columns]
+  kTaps          ///< [panels, padded channels, kTaps, columns]; each run transforms them
 };
 
-/// Panels of that many filters. [any]
+/// Number of panels. [any]
 int64_t panels_of(int64_t filters);
-/// That many channels of the input, filled up to whole vectors. [any]
+/// Input channels, padded to whole vectors. [any]
 int64_t whole_vectors(int64_t channels);
-/// Floats that may be in use at a time: part of the second cache of a core, which the weights pass
-/// through as well. [any]
+/// Floats of working set that a core's L2 cache holds while weights stream through it. [any]
 int64_t cache_elements();
 
-/// How weights of that many channels are kept: transformed if that leaves them in the cache. Larger
-/// ones take longer to be read than to be transformed, and 1.8 or 4 times the memory. [any]
+/// The form of packed weights: kTransformed if they then fit cache_elements(), else kTaps.
+/// Transformed weights are 1.8 (k2) or 4 times (k4) as large; beyond the cache they take longer to
+/// read than taps take to transform. [any]
 Form form_of(int64_t filters, int64_t channels, Tile tile);
-/// Bytes of the weights of that many channels. [any]
+/// Bytes of the packed weights. [any]
 int64_t weights_bytes(int64_t filters, int64_t channels, Tile tile, Form form);
 
 }  // namespace gantry::x86::winograd

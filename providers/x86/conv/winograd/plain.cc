@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For CPUs without AVX2: vectors that every compiler knows how to split.
+// For CPUs without AVX2: generic vectors, which the compiler lowers.
 #define GANTRY_TARGET
 #define GANTRY_INSTRUCTIONS plain
 

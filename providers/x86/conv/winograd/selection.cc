@@ -20,26 +20,27 @@
 namespace gantry::x86::winograd {
 namespace {
 
-/// Multiplications below which nothing is gained that is worth measuring.
+/// Multiply-adds below which no gain is worth measuring.
 constexpr double kLeastWork = 4e6;
 constexpr int64_t kFewestChannels = 8;
-constexpr int64_t kMostPadding = 2;  // more makes tiles of nothing but zeros
-/// Multiplications of what is measured; a convolution of more is cut.
+constexpr int64_t kMostPadding = 2;  // with more, whole tiles are padding
+/// Multiply-adds of the convolution that is timed; a larger one is cut to this.
 constexpr double kMeasuredWork = 6e7;
 constexpr int64_t kMeasuredBytes = 10 << 20;  // of its weights
-constexpr int64_t kFewestFilters = 64;        // of what is left
+constexpr int64_t kFewestFilters = 64;        // of the cut convolution
 constexpr int64_t kFewestRows = 28;
 
-// What a gain has to be: a part of the time, and time of one core for each byte.
+// The gain must be this fraction of the direct time, and this many core seconds for each byte by
+// which the weights grow.
 constexpr double kLeastGain = 0.1;
 constexpr double kSecondsPerByte = 50e-6 / (1 << 20);
 
-// What a forecast says of the time over that of the direct convolution: below the first and above
-// the second it is believed, since it is seldom wrong by a fifth.
+// The cost model's ratio to the direct cost is trusted below the first and above the second bound;
+// in between the convolution is timed. The model is seldom wrong by a fifth.
 constexpr double kSurelyFaster = 0.8;
 constexpr double kSurelySlower = 1.05;
-constexpr double kCostPerByte = 4;  // multiplications that are done in kSecondsPerByte
-constexpr int kFewestLanes = 8;     // of the code that forecasts are for
+constexpr double kCostPerByte = 4;  // kSecondsPerByte in multiply-adds
+constexpr int kFewestLanes = 8;     // the cost model holds for AVX2 and AVX-512 only
 
 double work_of(const Geometry& geometry) {
   return static_cast<double>(geometry.batch * geometry.out_height * geometry.out_width) *
@@ -56,7 +57,7 @@ int64_t most_padding(const Geometry& g) {
   return std::max({g.pad_top, g.pad_left, ends[0], ends[1]});
 }
 
-/// How this provider's own code goes about it.
+/// A candidate of Winograd.
 struct Way {
   Tile tile;
   Form form;
@@ -68,13 +69,13 @@ int64_t weights_bytes(const Geometry& g, Way way) {
   return winograd::weights_bytes(g.filters, g.channels, way.tile, way.form);
 }
 
-/// Bytes that the weights take more than they do in the model.
+/// Bytes by which packed weights exceed those of the model.
 int64_t growth_of(const Geometry& g, Way way) {
   return weights_bytes(g, way) -
          g.filters * g.channels * kTaps * static_cast<int64_t>(sizeof(float));
 }
 
-/// A smaller convolution of the same kind, by batch, rows and filters.
+/// A convolution with fewer images, rows and filters that is quick to time.
 Geometry cut(Geometry geometry, Way way) {
   const auto is_large = [&] {
     return work_of(geometry) > kMeasuredWork || weights_bytes(geometry, way) > kMeasuredBytes;
@@ -89,8 +90,8 @@ Geometry cut(Geometry geometry, Way way) {
   return geometry;
 }
 
-/// Memory that was written to before it is read. It is the heap's, which has the last shape's for
-/// the next one: pages of its own would take as long to get as the runs that are measured.
+/// Initialised memory from the heap, which reuses that of the last shape: mapping new pages would
+/// take as long as the runs that are timed.
 class Tensor {
  public:
   explicit Tensor(int64_t size_bytes) {
@@ -115,7 +116,7 @@ int64_t elements_of(int64_t batch, int64_t height, int64_t width, int64_t channe
   return batch * height * width * channels;
 }
 
-/// The library's convolution, with the commonest of epilogues.
+/// oneDNN's direct convolution with a Relu.
 class Direct {
  public:
   Direct(const Geometry& g, float* source, float* target, float* bias)
@@ -163,7 +164,7 @@ class Direct {
   dnnl::stream stream_{engine()};
 };
 
-/// This provider's own.
+/// Winograd convolution with a Relu.
 class Own {
  public:
   Own(const Geometry& g, Way way, int threads, float* source, float* target, float* bias)
@@ -188,14 +189,14 @@ void measure(const Run& run, double& least) {
   least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
 }
 
-/// Least times of one run in seconds.
+/// Shortest times of one run, in seconds.
 struct Times {
   double direct = 0;
   double two = 0;   ///< tiles of 2 x 2
   double four = 0;  ///< tiles of 4 x 4
 };
 
-/// Least times of runs in turns. After two rounds those that are far behind take no further part.
+/// Times the candidates in interleaved rounds. After two rounds, slow ones are dropped.
 Times measure_all(const Geometry& g, Way way_of_two, Way way_of_four, int threads) {
   constexpr int kRounds = 3;
   constexpr int kRoundsOfAll = 2;
@@ -231,8 +232,7 @@ std::vector<int64_t> key_of(const Geometry& g, int threads) {
           g.out_height, g.out_width, g.pad_top, g.pad_left, threads};
 }
 
-/// What follows from times. `two_bytes` and `four_bytes`: what the weights take more than in the
-/// model.
+/// The choice that the times suggest. `two_bytes` and `four_bytes`: growth_of() the weights.
 std::optional<Tile> weigh(const Times& times, int threads, int64_t two_bytes, int64_t four_bytes) {
   const auto cost = [&](double seconds, int64_t bytes) {
     return seconds * threads + kSecondsPerByte * static_cast<double>(bytes);
@@ -245,7 +245,7 @@ std::optional<Tile> weigh(const Times& times, int threads, int64_t two_bytes, in
   return is_four ? Tile::k4 : Tile::k2;
 }
 
-/// What a forecast says; `is_sure`: nothing need be measured.
+/// The cost model's choice; `is_sure`: nothing need be timed.
 struct CostModel {
   bool is_sure = false;
   std::optional<Tile> tile;
@@ -278,7 +278,7 @@ std::optional<Tile> faster_tile(const Geometry& geometry, int threads) {
   const sdk::MutexLock lock(mutex);
   const auto [place, is_new] = known->try_emplace(key_of(geometry, threads));
   if (!is_new) return place->second;
-  // A part of the weights is kept as all of them are.
+  // The cut convolution is timed with the form of the whole one's weights.
   const Geometry measured = cut(geometry, four);
   Times times = measure_all(measured, two, four, threads);
   const double scale = work_of(geometry) / work_of(measured);

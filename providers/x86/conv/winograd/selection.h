@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which convolutions are done by Winograd's filtering: those where it is faster than the library's
-// direct convolution, by as much as its larger weights are worth. Most often that can be told by
-// numbers; else it is measured.
+// Chooses between Winograd and oneDNN's direct convolution, by the cost model if that is clear,
+// else by autotuning. Winograd's gain must outweigh its larger weights.
 #pragma once
 
 #include <optional>
@@ -10,10 +9,10 @@
 
 namespace gantry::x86::winograd {
 
-/// The tile to take for a convolution on `threads` threads; nothing: the library is as fast. Where
-/// no forecast is sure, the first question for a geometry measures for some milliseconds, on
-/// tensors made up for it; its answer is kept as long as the process lives. [any; one measures at a
-/// time]
+/// The tile with which Winograd is faster for a convolution on `threads` threads; nothing: direct
+/// convolution is as fast. If the cost model is not sure, the first call for a geometry and thread
+/// count times both on synthetic tensors, for some milliseconds; the process caches the answer.
+/// [any; one call measures at a time]
 std::optional<Tile> faster_tile(const Geometry& geometry, int threads);
 
 }  // namespace gantry::x86::winograd

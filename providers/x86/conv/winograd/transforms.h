@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transforms of F(2, 3) and F(4, 3) along one line, of a tile, of the weights and of products,
-// for kernels.h.
+// The transforms of F(2, 3) and F(4, 3) along one line of a tile's input, weights or products, for
+// kernels.h.
 #pragma once
 
 #include <type_traits>
@@ -13,7 +13,7 @@ namespace gantry::x86::winograd::GANTRY_INSTRUCTIONS {
 inline constexpr float kInner2 = kInner * kInner;
 inline constexpr float kOuter2 = kOuter * kOuter;
 
-/// Transforms a line of a tile's input: `d` and `v` in steps of `from` and `to`.
+/// Input transform of a line: `d` is read in steps of kFrom, `v` written in steps of kTo.
 template <int kFrom, int kTo>
 GANTRY_TARGET inline void transform_line(std::integral_constant<int, 2>, const Vector* d,
                                          Vector* v) {
@@ -44,7 +44,7 @@ GANTRY_TARGET inline void transform_line(std::integral_constant<int, 4>, const V
   v[5 * kTo] = kBoth * d1 + (d[5 * kFrom] - kSum * d3);
 }
 
-/// Transforms a line of three taps.
+/// Weight transform of a line of three taps.
 template <int kFrom, int kTo>
 GANTRY_TARGET inline void transform_taps(std::integral_constant<int, 2>, const Vector* g,
                                          Vector* u) {
@@ -75,7 +75,7 @@ GANTRY_TARGET inline void transform_taps(std::integral_constant<int, 4>, const V
   u[5 * kTo] = g[2 * kFrom];
 }
 
-/// Transforms a line of products back.
+/// Output transform of a line of products.
 template <int kFrom, int kTo>
 GANTRY_TARGET inline void restore_line(std::integral_constant<int, 2>, const Vector* m, Vector* y) {
   y[0 * kTo] = m[0 * kFrom] + m[1 * kFrom] + m[2 * kFrom];

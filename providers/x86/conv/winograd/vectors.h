@@ -10,7 +10,7 @@ namespace gantry::x86::winograd::GANTRY_INSTRUCTIONS {
 inline constexpr int kColumns = kLanes * kVectors;
 
 using Vector = float __attribute__((vector_size(kLanes * sizeof(float))));
-/// As it lies in memory, at any element.
+/// A vector in memory, aligned as a float.
 using Packed =
     float __attribute__((vector_size(kLanes * sizeof(float)), aligned(alignof(float)), may_alias));
 
@@ -35,7 +35,8 @@ using Bits = int32_t __attribute__((vector_size(kLanes * sizeof(float))));
 
 constexpr float kLeastPower = -87.0F;  ///< below it exponentials are denormal
 
-/// exp(x) with an error of 2 units in the last place, for x up to 88; below kLeastPower as there.
+/// exp(x) with an error of 2 ULP for x in [kLeastPower, 88]; x is clamped to that range, and NaN
+/// stays NaN.
 GANTRY_TARGET inline Vector exponential(Vector x) {
   constexpr float kPerOctave = 1.44269504F;
   constexpr float kHigh = 0.693359375F;  // of log(2): exact products with whole numbers
@@ -60,7 +61,7 @@ GANTRY_TARGET inline Vector exponential(Vector x) {
   return x == x ? reinterpret_cast<Vector>(scaled) : x;
 }
 
-/// 0 where it would be denormal, so that a product with minus infinity is NaN.
+/// 1 / (1 + exp(-x)); 0 where it would be denormal, so that its product with minus infinity is NaN.
 GANTRY_TARGET inline Vector sigmoid(Vector x) {
   const Vector zero = {};
   const Vector gate = 1.0F / (1.0F + exponential(-x));
@@ -68,7 +69,7 @@ GANTRY_TARGET inline Vector sigmoid(Vector x) {
 }
 
 GANTRY_TARGET inline Vector mish(Vector x) {
-  constexpr float kLarge = 30;  // from where it is x itself
+  constexpr float kLarge = 30;  // from here on mish(x) is x
   const Vector zero = {};
   const Vector power = x < kLeastPower ? zero : exponential(x > kLarge ? zero + kLarge : x);
   const Vector ratio = power * (power + 2.0F);  // ((1 + e^x)^2 - 1) / ((1 + e^x)^2 + 1)

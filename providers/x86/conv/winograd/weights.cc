@@ -12,7 +12,7 @@
 namespace gantry::x86::winograd {
 namespace {
 
-/// Channels that are read of one filter after the other.
+/// Channels that are read of one filter before the next filter.
 constexpr int64_t kBlock = 16;
 constexpr auto kTapBytes = static_cast<int64_t>(kTaps * sizeof(float));
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products with AVX2: 8 columns at a time, pairs of bytes summed in 16 bits. int8 values
-// are taken as two halves of 4, of which no sum of pairs leaves 16 bits.
+// Block-quantized matmul with AVX2: 8 columns at a time, pairs of bytes added in 16 bits. 8-bit
+// elements are split into two nibbles, so that no sum of a pair saturates.
 #include "matmul/nbits/avx2.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMostRows = 4;
 constexpr int kLanes = kAvx2Lanes;
-/// Numbers of a column after which sums go from 16 bits to 32: 16 products of 15 and 127 fit.
+/// Elements of a column after which 16-bit sums are widened to 32: 16 products of 15 and 127 fit.
 constexpr int64_t kSpan = 32;
 
 GANTRY_AVX2 inline __m256i broadcast(const int8_t* quad) {
@@ -24,7 +24,7 @@ GANTRY_AVX2 inline __m256i broadcast(const int8_t* quad) {
   return _mm256_set1_epi32(bits);
 }
 
-/// The largest magnitude of a block, as bits.
+/// The bits of the largest absolute value of a block.
 GANTRY_AVX2 inline uint32_t largest_of(const float* block, int64_t count) {
   const __m256i sign = _mm256_set1_epi32(0x7fffffff);
   __m256i largest = _mm256_setzero_si256();
@@ -39,7 +39,7 @@ GANTRY_AVX2 inline uint32_t largest_of(const float* block, int64_t count) {
   return static_cast<uint32_t>(_mm_cvtsi128_si32(part));
 }
 
-/// Rounds a block into quads that are `stride` bytes apart; returns the sum of its numbers.
+/// Quantizes a block into quads that are `stride` bytes apart; returns the sum of its elements.
 GANTRY_AVX2 inline int32_t round_block(const float* block, int64_t count, float inverse,
                                        int8_t* quads, int64_t stride) {
   const __m256 factor = _mm256_set1_ps(inverse);
@@ -61,7 +61,7 @@ GANTRY_AVX2 inline int32_t round_block(const float* block, int64_t count, float 
   return _mm_cvtsi128_si32(part);
 }
 
-/// Adds what 16 bits hold to sums of 32, times `factor`.
+/// Adds 16-bit sums times `factor` to 32-bit sums.
 GANTRY_AVX2 inline __m256i widen(__m256i sums, __m256i halves, int16_t factor) {
   return _mm256_add_epi32(sums, _mm256_madd_epi16(halves, _mm256_set1_epi16(factor)));
 }
@@ -161,7 +161,7 @@ GANTRY_AVX2 void quantize_avx2(const float* source, const BlockShape& shape, int
     tile.scales[place] = scale_of_largest(largest_of(first, shape.block), inverse);
     int8_t* quads = tile.numbers + block * shape.block * tile.rows + row * kQuad;
     const int32_t sum = round_block(first, shape.block, inverse, quads, stride);
-    // Numbers of a block that is not finite mean nothing: its scale is not finite either.
+    // Elements of a block that is not finite are arbitrary: its scale is NaN.
     tile.corrections[place] = inverse > 0 ? -sum * middle : 0;
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the products by AVX2 in integers and in floats have in common: 8 columns at a time.
+// What the AVX2 products of int8 rows and of f32 rows have in common: 8 columns at a time.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products with AVX-512 and its instruction for products of bytes (VNNI): 16 columns at a time,
-// each vector of the matrix unpacked once for up to 12 rows.
+// Block-quantized matmul with AVX-512 VNNI: 16 columns at a time; each vector of the matrix is
+// unpacked once for up to 12 rows.
 #include "matmul/nbits/avx512.h"
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the products by AVX-512 in integers and in floats have in common.
+// AVX-512 code that the int8 and the f32 products share.
 #pragma once
 
 #include <immintrin.h>
@@ -12,7 +12,7 @@ namespace gantry::x86 {
 
 constexpr int kMostRows = 12;  ///< with a sum in floats and one in integers: 24 of 32 registers
 
-/// Scales and zero points of a group's 16 columns; `place`: block * kGroup.
+/// Scales and zero points of a block of a group's 16 columns; `place`: block * kGroup.
 GANTRY_AVX512 inline __m512 scales_of(const ColumnGroup& group, int64_t place) {
   if (!group.multiples) return _mm512_loadu_ps(group.scales + place);
   const auto* multiples = reinterpret_cast<const __m256i*>(group.multiples + place);

@@ -21,7 +21,7 @@ const BlockCode& block_code() {
 
 float scale_of_largest(uint32_t magnitude, float& inverse) {
   constexpr uint32_t kInfinity = 0x7f800000;
-  constexpr float kSmallest = 1e-36F;  // the inverse of less than that is not finite
+  constexpr float kSmallest = 1e-36F;  // below it the inverse is not finite
   constexpr float kMost = 127;
   float largest = 0;
   std::memcpy(&largest, &magnitude, sizeof(largest));

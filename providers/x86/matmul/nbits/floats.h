@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with blocks whose rows stay in floats.
+// Block-quantized matmul of f32 rows that are not quantized.
 #pragma once
 
 #include "matmul/nbits/code.h"
 
 namespace gantry::x86 {
 
-/// As BlockCode::quantize, of RowTile::floats.
+/// As BlockCode::quantize, but copies the row into RowTile::floats.
 void lay_floats(const float* source, const BlockShape& shape, int middle, const RowTile& tile,
                 int row);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products for nodes that keep the rows in floats, with AVX2: each number of 8 columns becomes
-// a float in a register, for up to 8 rows.
+// Block-quantized matmul of f32 rows with AVX2: each element of 8 columns is dequantized once, in a
+// register, for up to 8 rows.
 #include <array>
 #include <immintrin.h>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products for nodes that keep the rows in floats, with AVX-512: each number of the matrix
-// becomes a float in a register, for up to 12 rows.
+// Block-quantized matmul of f32 rows with AVX-512: each element of the matrix is dequantized once,
+// in a register, for up to 12 rows.
 #include <algorithm>
 #include <array>
 #include <immintrin.h>
@@ -12,15 +12,15 @@
 namespace gantry::x86 {
 namespace {
 
-/// Adds the products of one number of each column with kRows floats.
+/// Adds the products of one element of each column with kRows floats.
 template <int kRows>
 GANTRY_AVX512 inline void add_products(__m512 numbers, const float* rows, __m512* dots) {
   for (int r = 0; r < kRows; ++r)
     dots[r] = _mm512_fmadd_ps(numbers, _mm512_set1_ps(rows[r]), dots[r]);
 }
 
-/// The products of a block; `table`: what the numbers of 4 bits stand for, `middle`: what those of
-/// 8 bits are less than they say.
+/// The products of a block. `table`: values of the 4-bit elements; `middle`: subtracted from 8-bit
+/// elements.
 template <int kRows, int kBits>
 GANTRY_AVX512 inline void sum_block(const uint8_t* numbers, const float* rows, int64_t vectors,
                                     __m512 table, __m512 middle, __m512* dots) {
@@ -31,7 +31,7 @@ GANTRY_AVX512 inline void sum_block(const uint8_t* numbers, const float* rows, i
       if constexpr (kBits == 8) {
         const __m512 floats = _mm512_cvtepi32_ps(_mm512_and_si512(rest, byte));
         add_products<kRows>(_mm512_sub_ps(floats, middle), rows + k * kRows, dots);
-      } else {  // which the table takes from the low bits of each lane
+      } else {  // the permutation indexes the table by the low bits of each lane
         add_products<kRows>(_mm512_permutexvar_ps(rest, table), rows + k * kRows, dots);
         add_products<kRows>(_mm512_permutexvar_ps(_mm512_srli_epi32(rest, 4), table),
                             rows + (kQuad + k) * kRows, dots);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products in plain C++: for CPUs without AVX2, and what the others are checked against.
+// Block-quantized matmul in plain C++: for CPUs without AVX2, and the reference of the tests.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -41,7 +41,7 @@ void quantize(const float* source, const BlockShape& shape, int middle, const Ro
 
 using Lanes = std::array<int32_t, kGroup>;
 
-/// The integer products of one row with one vector of numbers.
+/// Adds the integer products of one row with one vector of elements.
 template <int kBits>
 void add_products(const uint8_t* vector, const int8_t* quad, int64_t stride, Lanes& lanes) {
   for (int lane = 0; lane < kGroup; ++lane) {

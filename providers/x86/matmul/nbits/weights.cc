@@ -18,14 +18,14 @@ constexpr int64_t kAlignment = 64;
 
 int64_t aligned(int64_t size_bytes) { return (size_bytes + kAlignment - 1) & -kAlignment; }
 
-/// One block of a column to its lane: each quad, of 4 bits two of them, is a lane of a vector.
+/// Packs one block of a column into its lane. A lane of a vector has one quad or, with 4 bits, two.
 void spread(const uint8_t* source, const BlockShape& shape, uint8_t* lane) {
   for (int64_t vector = 0; vector < shape.vectors(); ++vector) {
     const uint8_t* from = source + vector * kQuad;
     uint8_t* to = lane + vector * kGroup * kQuad;
     if (shape.bits == 8) {
       std::memcpy(to, from, kQuad);
-    } else {  // eight numbers: the first four into the low halves
+    } else {  // eight elements: the first four into the low nibbles
       to[0] = static_cast<uint8_t>((from[0] & 15) | (from[2] << 4));
       to[1] = static_cast<uint8_t>((from[0] >> 4) | (from[2] & 0xf0));
       to[2] = static_cast<uint8_t>((from[1] & 15) | (from[3] << 4));
@@ -34,8 +34,8 @@ void spread(const uint8_t* source, const BlockShape& shape, uint8_t* lane) {
   }
 }
 
-/// The power of two of which a column's scales are kept as multiples up to 65535; 0: they are not,
-/// as one would be off by more than `tolerance` of itself.
+/// The power of two whose multiples up to 65535 represent a column's scales within the relative
+/// error `tolerance`; 0: there is none.
 float step_of(const float* scales, int64_t count, float tolerance) {
   constexpr float kMost = 65535;
   const float largest = *std::max_element(scales, scales + count);
@@ -77,7 +77,7 @@ void BlockWeights::pack(const gantry_host* host, const PlainBlocks& plain) {
                            std::to_string(shape_.block) + "/" + std::to_string(shape_.inner) + "/" +
                            std::to_string(shape_.columns) + (has_multiples_ ? "/multiples" : "");
   const auto size =
-      static_cast<uint64_t>(shape_.columns * shape_.padded() * shape_.bits / 8);  // of the numbers
+      static_cast<uint64_t>(shape_.columns * shape_.padded() * shape_.bits / 8);  // of the elements
   const Digest content =
       digest_with(zeros, digest_with(plain.scales, digest_of(plain.numbers, size, form)));
   const Digest kind = digest_of(form.data(), form.size(), "");

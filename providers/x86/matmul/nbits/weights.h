@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A constant matrix of 4 or 8 bits in blocks along its inner extent, in the order in which the
-// products of matmul/nbits/code.h read it. Equal matrices are held once in the process, whichever
-// sessions use them; a number takes as many bits as in the model.
+// Packs a constant matrix quantized to 4 or 8 bits in blocks for matmul/nbits/code.h. An element
+// takes as many bits as in the model. Equal packed matrices share memory within the process.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -14,24 +13,23 @@
 
 namespace gantry::x86 {
 
-/// Such a matrix as the model has it: MatMulNBits of com.microsoft.
+/// The matrix as the model has it (MatMulNBits, com.microsoft 1).
 struct PlainBlocks {
   BlockShape shape;
-  const uint8_t* numbers = nullptr;  ///< [columns, blocks, block * bits / 8], low half first
+  const uint8_t* numbers = nullptr;  ///< [columns, blocks, block * bits / 8], low nibble first
   std::vector<float> scales;         ///< [columns, blocks]
   std::vector<float> zeros;          ///< [columns, blocks]; empty: all are half of the range
-  /// By how much of itself a scale may be off, so that it takes 16 bits.
+  /// Relative error that a scale may have, so that it can be stored in 16 bits.
   float scale_tolerance = 0;
 };
 
 class BlockWeights {
  public:
-  /// Brings `plain`, which need not outlive the call, into order on all cores. Errors:
-  /// OUT_OF_MEMORY.
+  /// Packs on all cores; does not keep `plain`. Errors: OUT_OF_MEMORY.
   void pack(const gantry_host* host, const PlainBlocks& plain);
 
   [[nodiscard]] int64_t group_count() const;
-  /// Columns [index * kGroup, ...), as many as there are. [any]
+  /// The columns from index * kGroup on. [any]
   [[nodiscard]] ColumnGroup group(int64_t index) const;
   [[nodiscard]] bool has_zeros() const { return zeros_ != Zeros::kNone; }
 
@@ -50,7 +48,7 @@ class BlockWeights {
   void fill_group(const PlainBlocks& plain, int64_t index, uint8_t* target) const;
 
   BlockShape shape_;
-  bool has_multiples_ = false;  // scales are kept as multiples of a step of their column
+  bool has_multiples_ = false;  // scales are multiples of a step per column
   Zeros zeros_ = Zeros::kNone;
   std::shared_ptr<const void> share_;
 };

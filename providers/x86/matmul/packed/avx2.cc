@@ -15,7 +15,7 @@ namespace {
 constexpr int kLanes = 8;
 constexpr int kBytesOfLine = 64;
 
-/// Lanes of the vector whose first column is `column` that stand for columns of the tile.
+/// Mask of the lanes, of the vector whose first column is `column`, that are columns of the tile.
 [[gnu::always_inline]] GANTRY_MATMUL inline __m256i lanes_of(const MatMulTile& tile,
                                                              int64_t column) {
   const __m256i places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -23,7 +23,7 @@ constexpr int kBytesOfLine = 64;
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(left), places);
 }
 
-/// A vector of numbers, the `place`th behind `from`.
+/// Vector `place` from `from` on, as floats.
 template <StorageDtype kNumbers>
 [[gnu::always_inline]] GANTRY_MATMUL inline __m256 load(const std::byte* from, int64_t place) {
   if constexpr (kNumbers == StorageDtype::kFloat) {
@@ -35,7 +35,7 @@ template <StorageDtype kNumbers>
   }
 }
 
-/// Vectors kFirst to kFirst + kVectors of a panel of kWidth, and of the tile.
+/// Vectors [kFirst, kFirst + kVectors) of a panel of kWidth columns, and of the tile.
 template <int kFrom, int kCount, int kOf>
 struct Part {
   static constexpr int kFirst = kFrom;
@@ -110,7 +110,8 @@ GANTRY_MATMUL void multiply_part(const MatMulTile& tile) {
         widened += P::kWidth * kLanes;
       }
     }
-    // What the same tile needs soon goes to the nearest cache, another panel to the next one.
+    // Memory of the same panel is prefetched to the L1 cache, that of another panel to the L2
+    // cache.
     if constexpr (kLinesAhead == 1) {
       if (--steps_left == 0) {
         _mm_prefetch(ahead, _MM_HINT_T1);
@@ -135,12 +136,12 @@ GANTRY_MATMUL void multiply_part(const MatMulTile& tile) {
 }
 
 struct Avx2Tiles {
-  /// The sums of six rows and two vectors of the panel, these two and a factor fill the registers.
+  /// Sums of six rows by two vectors, these two vectors and a factor fill the registers.
   static constexpr int kMostRows = 6;
-  /// Up to which all four vectors of a panel are multiplied at once.
+  /// Most rows for which all four vectors of a panel are multiplied at once.
   static constexpr int kFewRows = 3;
 
-  /// All vectors of a panel. What comes next is asked for by the first part.
+  /// Multiplies all vectors of a panel; the first part prefetches.
   template <StorageDtype kNumbers, int kRows, int kHalves, int kLinesAhead>
   static void multiply(const MatMulTile& tile) {
     constexpr int kWidth = 2 * kHalves;

@@ -14,7 +14,7 @@ namespace {
 constexpr int kLanes = 16;
 constexpr int kBytesOfLine = 64;
 
-/// Lanes of vector `v` that stand for columns of the tile.
+/// Mask of the lanes of vector `v` that are columns of the tile.
 inline __mmask16 lanes_of(const MatMulTile& tile, int v) {
   const int64_t left = tile.columns - int64_t{v} * kLanes;
   return left >= kLanes ? __mmask16{0xffff} : static_cast<__mmask16>((1U << left) - 1U);
@@ -33,7 +33,7 @@ GANTRY_MATMUL inline void begin(const MatMulTile& tile, __m512 (&sums)[kRows][kV
   }
 }
 
-/// A vector of numbers, the `place`th behind `from`.
+/// Vector `place` from `from` on, as floats.
 template <StorageDtype kNumbers>
 GANTRY_MATMUL inline __m512 load(const std::byte* from, int64_t place) {
   if constexpr (kNumbers == StorageDtype::kFloat) {
@@ -47,7 +47,7 @@ GANTRY_MATMUL inline __m512 load(const std::byte* from, int64_t place) {
 }
 
 struct Avx512Tiles {
-  /// Their sums, two vectors of the panel and a factor fill the registers.
+  /// Their sums by two vectors, these two vectors and a factor fill the registers.
   static constexpr int kMostRows = 14;
 
   template <StorageDtype kNumbers, int kRows, int kVectors, int kLinesAhead>
@@ -68,7 +68,8 @@ struct Avx512Tiles {
           widened += kVectors * kLanes;
         }
       }
-      // What the same tile needs soon goes to the nearest cache, another panel to the next one.
+      // Memory of the same panel is prefetched to the L1 cache, that of another panel to the L2
+      // cache.
       if constexpr (kLinesAhead == 1) {
         if (--steps_left == 0) {
           _mm_prefetch(ahead, _MM_HINT_T1);

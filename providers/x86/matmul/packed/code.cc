@@ -7,7 +7,7 @@
 namespace gantry::x86 {
 namespace {
 
-// What oneDNN does not ask for beside AVX2.
+// oneDNN's AVX2 level does not imply these.
 bool has_fma_and_f16c() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   constexpr unsigned kFma = 1U << 12U, kF16c = 1U << 29U;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows of floats with a constant matrix, whose numbers are brought in while the ones
-// before them are multiplied: what skinny GEMMs wait for is the matrix. With AVX-512, or AVX2 with
-// FMA and F16C; other CPUs leave them to the library. Pure functions, from any thread.
+// Matmul of f32 rows with a packed constant matrix that is prefetched while it is multiplied:
+// skinny GEMMs are bound by reading the matrix. Needs AVX-512, or AVX2 with FMA and F16C; other
+// CPUs leave it to oneDNN. Pure functions, from any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,37 +10,34 @@
 
 namespace gantry::x86 {
 
-/// Columns of a panel, in which the matrix stands: [panels, inner, kPanelColumns]; the last panel
-/// is half as wide if that is enough.
+/// Columns of a panel of the packed matrix, [panels, inner, kPanelColumns]. The last panel is half
+/// as wide if that is enough.
 constexpr int64_t kPanelColumns = 32;
 
-/// A tile of the result, [rows, columns] of a matrix whose rows are `stride` apart: rows * panel +
-/// initial + bias, and perhaps bounded.
+/// Computes a tile of the result, [rows, columns]: left * panel + initial + bias, then bounded.
 struct MatMulTile {
   int rows = 0;                 ///< 1 to MatMulCode::most_rows
   const float* left = nullptr;  ///< [rows, inner], rows `left_stride` apart
   int64_t left_stride = 0;
-  const void* panel = nullptr;
+  const void* panel = nullptr;                  ///< [inner, panel_width()]
   StorageDtype numbers = StorageDtype::kFloat;  ///< of the panel
-  /// Of a panel in 16 bits: gets its numbers as floats, for the tiles that come next; null: nobody
-  /// needs them.
+  /// Receives the f32 elements of a 16-bit panel, for the next tiles; null: they are not needed.
   float* widened = nullptr;
   int64_t inner = 0;
   int64_t columns = 0;             ///< 1 to kPanelColumns
-  const float* initial = nullptr;  ///< laid as the target, which it may be; null: zeros
+  const float* initial = nullptr;  ///< of the target's layout, which it may be; null: zeros
   const float* bias = nullptr;     ///< [columns of the panel]; null: zeros
   float* target = nullptr;
-  int64_t stride = 0;
-  /// Of the results, as a Relu or Clip has them; what is not a number stays so.
+  int64_t stride = 0;  ///< of the target, from row to row
+  /// Clips the results to [low, high]; NaN stays NaN.
   bool is_bounded = false;
   float low = 0;
   float high = 0;
-  /// Where the numbers stand that come next: one line of the cache is brought in for each
-  /// `steps_ahead` indices of `inner`, or two for each, the second behind the first, if the panel
-  /// is of floats. Null: none is.
+  /// Memory to prefetch; null: none. `lines_ahead` consecutive cache lines are prefetched at every
+  /// `steps_ahead`th index of `inner`. Two lines need an f32 panel and steps_ahead 1.
   const char* ahead = nullptr;
-  int lines_ahead = 1;
-  int steps_ahead = 1;  ///< 1 where there are two lines
+  int lines_ahead = 1;  ///< 1 or 2
+  int steps_ahead = 1;
 };
 
 /// Width of the panel whose first column is `column`, of `columns` in all.
@@ -54,7 +51,8 @@ struct MatMulCode {
   void (*multiply_tile)(const MatMulTile& tile);
 };
 
-/// The best that the CPU has and ONEDNN_MAX_CPU_ISA allows; null: there is none. [any]
+/// The code for the best instruction set of the CPU that ONEDNN_MAX_CPU_ISA allows; null: none.
+/// [any]
 const MatMulCode* matmul_code();
 
 extern const MatMulCode kMatMulAvx2;

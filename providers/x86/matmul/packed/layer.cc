@@ -14,15 +14,18 @@ namespace {
 
 constexpr int64_t kMostPanelsOfGroup = TileEpilogue::kMostColumns / kPanelColumns;
 constexpr int64_t kMostRowsOfStretch = 224;
-/// Fewer would have to wait for the matrix, which every stretch reads anew.
+/// Least rows of a stretch. Each stretch reads the whole matrix; with fewer rows that would
+/// dominate.
 constexpr int64_t kLeastRowsOfStretch = 70;
 constexpr int64_t kProductsPerTask = 1 << 18;
 constexpr int64_t kFloat = sizeof(float);
 
-/// Of the inner extent, multiplied before the next panel is: twice that of a panel stays cached.
+/// Most of the inner extent of a panel that is multiplied before the next panel: two such parts
+/// stay in the cache.
 int64_t most_inner() { return second_cache_bytes() / 16 / (kPanelColumns * kFloat); }
 
-/// Of a stretch: what is multiplied of their rows at once stays cached beside the panels.
+/// Most tiles of a stretch: the part of their rows that is multiplied at once stays in the cache
+/// beside the panels.
 int64_t most_tiles(int64_t inner) {
   const int64_t row_bytes = std::min(inner, most_inner()) * kFloat;
   const int64_t rows =
@@ -50,11 +53,11 @@ void PackedMatMul::pack(const gantry_host* host, sdk::Choices& choices,
   epilogue_ = TileEpilogue(epilogue);
 }
 
-/// A run's rows as tiles, and its tiles as stretches, whose rows stay in the second cache. Where
-/// there are as many stretches as threads, or the matrix is cached for each of them, a task has a
-/// stretch and all panels, so that a thread finds the rows that it made. Else tasks are tiles,
-/// panel by panel: a thread has a contiguous run of them, so that each has as much to do and two
-/// threads wait for the same panel only where their runs meet.
+/// Tasks of a run. Rows are divided into tiles, and tiles into stretches, whose rows stay in the L2
+/// cache. If there are as many stretches as threads, or the matrix is cached for each of them, a
+/// task is a stretch with all panels, so that a core has the rows that it wrote in its cache. Else
+/// tasks are tiles, panel by panel. A thread then gets a contiguous range of them: threads have
+/// equal work, and two threads read the same panel only where their ranges meet.
 class PackedMatMul::Run {
  public:
   struct Tensors {
@@ -81,7 +84,7 @@ class PackedMatMul::Run {
   }
 
   void multiply(sdk::Call& call) const {
-    const int64_t tile = matmul_code()->most_rows * kPanelColumns * layer_.inner_;  // products
+    const int64_t tile = matmul_code()->most_rows * kPanelColumns * layer_.inner_;  // multiply-adds
     if (has_all_panels_) {
       const int64_t stretch = tiles_of_stretch_ * panels_ * tile;
       call.parallel_for(stretches_, std::max<int64_t>(1, kProductsPerTask / stretch),
@@ -105,12 +108,12 @@ class PackedMatMul::Run {
     int64_t begin;
     int64_t end;
   };
-  /// Tiles of one stretch, each with the same panels.
+  /// Some tiles of one stretch and some panels.
   struct Block {
     Range tiles;
     Range panels;
   };
-  /// Of the inner extent, multiplied at once.
+  /// A range of the inner extent that is multiplied at once.
   struct Part {
     int64_t begin;
     int64_t end;
@@ -122,8 +125,8 @@ class PackedMatMul::Run {
     return {first, std::min(first + tiles_of_stretch_, tiles_)};
   }
 
-  /// Tiles [begin, end), counted panel by panel of one stretch after the other; the last stretch
-  /// counts as many as the others.
+  /// Computes tiles [begin, end), numbered panel by panel within each stretch. The last stretch has
+  /// as many numbers as the others.
   void run_tiles(int64_t begin, int64_t end) const {
     const int64_t count = panels_ * tiles_of_stretch_;  // of a stretch
     while (begin < end) {
@@ -168,7 +171,7 @@ class PackedMatMul::Run {
     }
   }
 
-  /// What is made of the block stays in the second cache until then.
+  /// Applies the epilogue to the block, whose results are in the L2 cache.
   void finish_panels(const Block& block) const {
     const int64_t first_column = block.panels.begin * kPanelColumns;
     const int64_t count =
@@ -184,7 +187,7 @@ class PackedMatMul::Run {
     return layer_.weights_.panel(panel * kPanelColumns, inner);
   }
 
-  /// `next`: what is multiplied after it, null: nothing that is known.
+  /// `next`: the memory to prefetch; null: none.
   void multiply_panel(const Range& tiles, int64_t index, const Part& part,
                       const std::byte* next) const {
     const int64_t column = index * kPanelColumns;
@@ -212,7 +215,7 @@ class PackedMatMul::Run {
   int64_t rows_;
   int64_t tiles_;
   int64_t stretches_ = 0;
-  bool has_all_panels_ = false;  ///< a task
+  bool has_all_panels_ = false;  ///< a task is a stretch with all panels
   int64_t tiles_of_stretch_ = 0;
   int64_t panels_ = 0;
   int64_t panels_of_group_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product of rows of floats with a constant matrix and what is done to its results: packed once,
-// run with any number of rows. Immutable once packed.
+// A matmul of f32 rows with a constant matrix, and its epilogue: packed once, run with any number
+// of rows. Immutable once packed.
 #pragma once
 
 #include <gantry/sdk/blob.h>
@@ -16,17 +16,17 @@ namespace gantry::x86 {
 
 class PackedMatMul {
  public:
-  /// True if products with a matrix of so many columns are made here: the CPU has the code, and
-  /// panels are not mostly empty. [any]
+  /// True if this code runs a matmul with so many columns: the CPU has it, and panels are not
+  /// mostly padding. [any]
   static bool takes(int64_t columns);
 
-  /// `bias`: of the columns. Requires steps of `epilogue` that matmul_epilogue_of() knows. Errors:
-  /// OUT_OF_MEMORY.
+  /// `bias`: [columns]. Requires takes(columns), and that matmul_epilogue_of(epilogue) has a value.
+  /// Errors: OUT_OF_MEMORY.
   void pack(const gantry_host* host, sdk::Choices& choices, const PanelWeights::Plain& plain,
             const std::vector<float>& bias, const Epilogue& epilogue);
 
-  /// `source`: [rows, inner]; `addend` (null: there is none), `target`: [rows, columns], which may
-  /// be the same. [any]
+  /// `source`: [rows, inner]; `target`: [rows, columns]; `addend`: as the target, which it may be;
+  /// null: none. [any]
   void run(sdk::Call& call, int64_t rows, const float* source, const float* addend,
            float* target) const;
 

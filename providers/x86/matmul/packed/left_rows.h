@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows that a tile multiplies, which are read where they stand.
+// Addresses of the left-hand rows of a tile, which are read in place.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace gantry::x86 {
 
-/// One index of all rows. An address can add one, two or three distances to what a register holds,
-/// so that only every fourth row needs one.
+/// One inner index of all rows. Every fourth row has a pointer; the compiler derives the next three
+/// from it with the stride.
 template <int kRows>
 class LeftRows {
  public:

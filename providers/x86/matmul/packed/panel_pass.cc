@@ -14,9 +14,9 @@ constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kBytesOfLine = 64;
 constexpr int64_t kBytesAhead = 2048;
 
-/// Room for the numbers of a panel: of the thread, until it asks again.
+/// Memory of the calling thread for the floats of a panel, valid until its next call.
 float* room_for(int64_t count) {
-  struct alignas(kBytesOfLine) Line {  // a vector that lies across two takes twice as long
+  struct alignas(kBytesOfLine) Line {  // loads that cross a line take twice as long
     float floats[kBytesOfLine / kFloat];
   };
   static thread_local std::vector<Line> lines;
@@ -29,7 +29,7 @@ float* room_for(int64_t count) {
 
 PanelPass::PanelPass(const Part& part, const Tiles& tiles)
     : next_(part.next),
-      // Of narrow numbers of half a panel not a whole one.
+      // 0 for a half panel of 16-bit elements, which have less than a line.
       lines_(part.width * bytes_of(part.kind) / kBytesOfLine),
       lines_end_(lines_ * part.inner * kBytesOfLine),
       is_alone_(tiles.count == 1) {
@@ -40,13 +40,13 @@ PanelPass::PanelPass(const Part& part, const Tiles& tiles)
   tile_.columns = part.columns;
   tile_.stride = tiles.target_stride;
   if (is_alone_) {
-    if (lines_ == 0) return;  // else panels stand one behind the other
+    if (lines_ == 0) return;  // otherwise panels are consecutive
     tile_.ahead = reinterpret_cast<const char*>(part.numbers) + kBytesAhead;
     tile_.lines_ahead = static_cast<int>(lines_);
     return;
   }
   if (part.kind != StorageDtype::kFloat) tile_.widened = room_for(part.inner * part.width);
-  // Memory gives so many lines at once that tiles which asked for all of theirs would wait.
+  // Prefetches are spread over the tiles: the number of outstanding cache misses is limited.
   if (lines_ > 0) tile_.steps_ahead = static_cast<int>(std::max<int64_t>(1, tiles.count / lines_));
   share_ = divided_up(part.inner, tile_.steps_ahead) * kBytesOfLine;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a panel, multiplied with one tile of rows after another while what comes next of the
-// matrix is brought in.
+// Multiplies tiles of rows by a part of a panel, and prefetches the part that follows.
 #pragma once
 
 #include <cstddef>
@@ -19,29 +18,30 @@ class PanelPass {
     StorageDtype kind = StorageDtype::kFloat;
     int64_t inner = 0;
     int64_t width = 0;                ///< of the panel: kPanelColumns or half of it
-    int64_t columns = 0;              ///< that are there, 1 to `width`
-    const std::byte* next = nullptr;  ///< multiplied after it; null: nothing that is known
+    int64_t columns = 0;              ///< inside the result, 1 to `width`
+    const std::byte* next = nullptr;  ///< the part to prefetch; null: none
   };
   struct Tiles {
-    int64_t left_stride = 0;    ///< from row to row of what is multiplied
-    int64_t target_stride = 0;  ///< of the results
-    int64_t count = 0;          ///< of tiles that will be multiplied
+    int64_t left_stride = 0;    ///< from row to row of the left-hand matrix
+    int64_t target_stride = 0;  ///< from row to row of the target
+    int64_t count = 0;          ///< of calls of multiply(), over which the prefetch is spread
   };
 
   PanelPass(const Part& part, const Tiles& tiles);
 
-  /// [columns], added to each row.
+  /// Adds `bias`, [columns of the panel], to each row of the next tiles.
   void add_bias(const float* bias) { tile_.bias = bias; }
+  /// Clips the results of the next tiles.
   void keep(const TileEpilogue::Bounds& bounds);
-  /// The next tile: `initial` (null: zeros) + left * part, as MatMulTile has them.
+  /// Computes a tile: `initial` (null: zeros) + left * part, as in MatMulTile.
   void multiply(int64_t rows, const float* left, const float* initial, float* target);
 
  private:
   MatMulTile tile_;
   const std::byte* next_;
-  int64_t lines_;      ///< of the cache, for each index of the inner extent
-  int64_t lines_end_;  ///< bytes of what is next
-  int64_t share_ = 0;  ///< bytes of it that each tile brings in
+  int64_t lines_;      ///< cache lines for each index of the inner extent
+  int64_t lines_end_;  ///< bytes of the next part
+  int64_t share_ = 0;  ///< bytes of it that each tile prefetches
   int64_t brought_ = 0;
   bool is_alone_;
 };

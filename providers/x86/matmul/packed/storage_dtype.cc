@@ -15,15 +15,14 @@ namespace {
 constexpr int64_t kChunk = 1 << 14;
 constexpr uint32_t kMantissaBits = 23, kHalfMantissaBits = 10;
 constexpr uint32_t kDropped = kMantissaBits - kHalfMantissaBits;
-// Of exponents as f32 has them: the least and largest of f16, and that of its smallest number.
+// Biased f32 exponents: the least and largest of normal f16, and that of the least denormal f16.
 constexpr uint32_t kLeastExponent = 113, kMostExponent = 142, kSmallestExponent = 103;
 
 uint32_t exponent_of(uint32_t bits) { return bits >> kMantissaBits & 0xffU; }
 
 bool fits_brain(uint32_t bits) { return (bits & 0xffffU) == 0; }
 
-/// Bits at the end of the significand that f16 has no room for; below its least exponent there are
-/// more of them.
+/// Low bits of the f32 significand that f16 lacks; more of them for denormal f16.
 uint32_t dropped_bits(uint32_t exponent) {
   return kDropped + (exponent < kLeastExponent ? kLeastExponent - exponent : 0);
 }
@@ -36,7 +35,7 @@ bool fits_half(uint32_t bits) {
   return (significand & ((1U << dropped_bits(exponent)) - 1U)) == 0;
 }
 
-/// True of the bits of f32 from the least normal f16 on, and of zeros.
+/// True of f32 bits that are exactly a normal f16 or zero.
 bool fits_normal_half(uint32_t bits) {
   const uint32_t exponent = exponent_of(bits);
   const bool is_normal = exponent - kLeastExponent <= kMostExponent - kLeastExponent;
@@ -50,7 +49,7 @@ struct Fit {
   bool half = true;
 };
 
-/// Of kBlock numbers: loops without branches, which the compiler turns into vectors.
+/// Checks kBlock elements in loops without branches, which the compiler vectorises.
 constexpr int64_t kBlock = 256;
 void look_at_block(const uint32_t* bits, Fit& fit) {
   uint32_t all = 0;
@@ -93,7 +92,7 @@ StorageDtype numbers_of(const void* floats, int64_t count) {
     if (!fit.brain) is_brain.store(false, std::memory_order_relaxed);
     if (!fit.half) is_half.store(false, std::memory_order_relaxed);
   };
-  look(0);  // which most matrices are told by
+  look(0);  // the first chunk decides for most matrices
   if (is_brain || is_half) {
     with_threads(machine_threads(), [&] { for_each((count + kChunk - 1) / kChunk, look); });
   }

@@ -12,7 +12,7 @@ constexpr uint32_t kResult = 0;
 constexpr uint32_t kAddend = 1;
 constexpr uint32_t kFree = 2;
 
-// False: the function has no code here.
+// Appends the activation's instructions. False: there is no code for it.
 bool append(const Activation& activation, std::vector<Instruction>& to) {
   using dnnl::algorithm;
   const auto& [function, alpha, beta] = activation;
@@ -62,7 +62,7 @@ std::optional<TileEpilogue::Bounds> bounds_of(const std::vector<Instruction>& st
 
 using Steps = std::vector<Instruction>;
 
-/// Where the code would write over what stands behind, and read behind the last addend.
+/// Applies the steps on copies, because whole steps of kTileStep would exceed target and addend.
 void finish_apart(const Steps& steps, float* target, const float* addend, int64_t count) {
   std::array<std::array<float, TileEpilogue::kMostColumns>, 3> buffers{};
   std::copy_n(target, count, buffers[kResult].begin());

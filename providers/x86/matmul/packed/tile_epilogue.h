@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done to the results of tiles: an addend with which sums begin, bounds that tiles keep
-// before they store, and steps that follow. Immutable.
+// The epilogue of a packed matmul: an addend that sums start from, bounds that a tile applies
+// before it stores, or steps that run after a tile. Immutable.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -15,36 +15,35 @@
 
 namespace gantry::x86 {
 
-/// What the steps of an epilogue are to the results, but for an addend that comes first: place 0 is
-/// the result, 1 the addend, 2 is free. Nothing: there is a step among them that has no code here.
+/// The steps of an epilogue as instructions, without an addend that is the first step. Slot 0 is
+/// the result, 1 the addend, 2 temporary. Nothing if this code lacks one of the steps.
 std::optional<std::vector<Instruction>> matmul_epilogue_of(const Epilogue& epilogue);
 
 class TileEpilogue {
  public:
-  static constexpr int64_t kMostColumns = 8 * kPanelColumns;  ///< finished at once
+  static constexpr int64_t kMostColumns = 8 * kPanelColumns;  ///< of a call of finish()
 
-  /// A Relu or a Clip that is all there is to do.
+  /// Of a Relu or Clip that is the only step.
   struct Bounds {
     float low;
     float high;
   };
 
   TileEpilogue() = default;
-  /// Requires steps that matmul_epilogue_of() knows.
+  /// Requires that matmul_epilogue_of(epilogue) has a value.
   explicit TileEpilogue(const Epilogue& epilogue);
 
-  /// Sums begin with the addend.
+  /// True if the sums start from the addend.
   [[nodiscard]] bool adds_first() const { return adds_first_; }
-  /// For tiles to keep; then finish() is not called.
+  /// If set, the tiles clip their results, and finish() is not called.
   [[nodiscard]] const std::optional<Bounds>& bounds() const { return bounds_; }
-  /// finish() is to be called for all results.
+  /// True if finish() must be called for all results.
   [[nodiscard]] bool is_finished_later() const { return !steps_.empty() && !bounds_; }
-  /// The addend as finish() is to read it: a copy in scratch memory where tiles are stored in its
-  /// place before. Each has `count` numbers.
+  /// The addend, [count], for finish(): a copy in scratch memory if tiles overwrite it first.
   const float* kept_addend(sdk::Call& call, const float* addend, const float* target,
                            int64_t count) const;
-  /// The steps for `count` results that stand together, at most kMostColumns. `addend` is not read
-  /// unless it is added later. [any]
+  /// Applies the steps to `count` consecutive results, at most kMostColumns. `addend` may be null
+  /// if no step but the first adds it. [any]
   void finish(float* target, const float* addend, int64_t count) const;
 
  private:

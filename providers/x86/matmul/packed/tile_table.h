@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which function multiplies a tile. One is compiled for each type of the panel's numbers, number of
-// rows, width of the panel and number of lines that are asked for; for the code of one instruction
-// set each.
+// Dispatches a tile to the function compiled for its storage dtype, number of rows, panel width and
+// number of prefetched lines; one table for each instruction set.
 #pragma once
 
 #include <array>
@@ -12,7 +11,7 @@
 
 namespace gantry::x86 {
 
-/// `Code` has kMostRows and multiply<numbers, rows, half panels, lines ahead>(tile), static.
+/// `Code` has static members kMostRows and multiply<numbers, rows, half panels, lines ahead>(tile).
 template <class Code>
 class TileTable {
  public:

@@ -15,7 +15,7 @@ namespace {
 
 using Plain = PanelWeights::Plain;
 
-/// Floats behind the ones that are missing at the end, which are zeros.
+/// Columns padded to whole half panels.
 int64_t packed_columns(int64_t columns) {
   constexpr int64_t kHalf = kPanelColumns / 2;
   return (columns + kHalf - 1) / kHalf * kHalf;
@@ -38,7 +38,7 @@ void fill_panel(const Plain& plain, int64_t first, float* target) {
         copy(line + column, (first + column) * plain.inner + k, 1);
     }
   } else if (plain.is_transposed) {
-    // By squares, of which both sides stay in the nearest cache.
+    // In square blocks that fit the L1 cache.
     constexpr int64_t kSquare = 16;
     float line[kSquare];
     for (int64_t k = 0; k < plain.inner; k += kSquare) {
@@ -65,13 +65,13 @@ void fill_narrow_panel(const Plain& plain, int64_t first, StorageDtype numbers, 
   narrow(floats.data(), static_cast<int64_t>(floats.size()), numbers, target);
 }
 
-/// Scaled numbers fit 16 bits by chance only.
+/// The storage dtype. Scaled elements are exact in 16 bits only by chance, so they stay f32.
 StorageDtype narrowest(const Plain& plain) {
   if (!plain.scales.empty()) return StorageDtype::kFloat;
   return numbers_of(plain.numbers, plain.inner * plain.columns);
 }
 
-/// As it is kept from start to start, by one letter.
+/// The dtype as cached in `choices`, one letter.
 StorageDtype kept_numbers(sdk::Choices& choices, const Plain& plain) {
   constexpr std::string_view kLetters = "fbh";
   const std::string& kept = choices.keep(
