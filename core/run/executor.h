@@ -42,8 +42,8 @@ class Executor {
   /// `inputs`: by graph input, checked by the caller.
   /// `outputs`: by graph output; a set entry is a tensor to fill, an empty one is set to a new
   /// value.
-  /// `make`: makes the memory of outputs that are not set, except outputs whose slot is not their
-  /// own (OutputSource::direct); null: heap memory.
+  /// `make`: makes the memory of direct outputs (OutputSource::direct) that are not set; null: heap
+  /// memory.
   /// `mark`: receives Step::mark of each kernel that runs; null: the mark of this process does.
   /// `left`: by graph output, not 0: the output stays on the device of its home, in the tensor of
   /// `outputs`, or in a new one if that is not set or has another shape; empty: no output does.
