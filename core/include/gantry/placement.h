@@ -62,7 +62,8 @@ struct ValuePlacement {
   std::string body;        ///< likewise
 };
 
-/// A copy between memory spaces in every run. Between two devices a value goes through host memory,
+/// A copy between memory spaces in every run. A value goes from one device to another directly if
+/// both are of one provider that has peer copies and the graph is no body, else through host memory
 /// in two copies.
 struct CopyPlacement {
   std::string value;
