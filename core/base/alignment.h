@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where tensors begin in memory that gantry makes, and sizes rounded up to a unit.
+// Alignment of tensors in memory that gantry allocates, and rounding up of sizes.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace gantry {
 /// Bytes: a cache line, and the widest vector of a processor.
 constexpr uint64_t kTensorAlignment = 64;
 
-/// The least multiple of `unit` that is at least `size_bytes`. Wraps around where that is beyond 64
-/// bits: sizes from outside are checked before.
+/// The least multiple of `unit` that is at least `size_bytes`. Wraps around beyond 64 bits, so
+/// check untrusted sizes first.
 constexpr uint64_t round_up(uint64_t size_bytes, uint64_t unit) {
   return (size_bytes + unit - 1) / unit * unit;
 }

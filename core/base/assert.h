@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assertions of invariants: what holds whatever models, users and providers do, so that a failure
-// is a mistake in this code. Checked in development and sanitizer builds; in others neither the
-// condition nor what it calls is evaluated. What a model or a caller can cause is an Error instead.
+// Assertions of invariants that hold whatever models, users and providers do: a failure is a
+// mistake in this code. Checked in development and sanitizer builds; other builds do not evaluate
+// the condition. Failures that a model or a caller can cause are Errors instead.
 #pragma once
 
 #if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -21,7 +21,7 @@
 
 namespace gantry {
 
-/// Writes the invariant, the condition and the place to standard error and ends the process.
+/// Writes the invariant, the condition, file and line to standard error and ends the process.
 [[noreturn]] void fail_assertion(const char* condition, const char* message, const char* file,
                                  int line) noexcept;
 

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large blocks of host memory that tensors gave back, kept for the next of the same size: a run
-// that makes what the last one made then gets memory that is mapped already, where new memory would
-// be cleared page by page. One for the process. Any thread.
+// A cache of large blocks of host memory: a block that a tensor frees is reused for the next tensor
+// of the same size. A run with the shapes of the last run then gets memory that is mapped already,
+// whereas the system would clear new memory page by page. One per process. Any thread.
 #pragma once
 
 #include <cstdint>
 
 namespace gantry {
 
-/// Blocks below this size, in bytes, are the allocator's.
+/// Least size of a cached block, in bytes; smaller ones go to the allocator.
 inline constexpr uint64_t kKeptFrom = uint64_t{256} << 10;
-/// Most bytes that are kept; the oldest blocks are freed first.
+/// Most bytes in the cache; the oldest blocks are freed first.
 inline constexpr uint64_t kMostKept = uint64_t{32} << 20;
 
-/// A block of that size that was kept, now the caller's; null if there is none.
+/// Takes a block of exactly that size out of the cache; null if there is none.
 void* take_kept_block(uint64_t size_bytes) noexcept;
-/// Keeps a block of allocate_host_block of that size, or frees it.
+/// Puts a block of allocate_host_block of that size into the cache, or frees it.
 void keep_block(void* block, uint64_t size_bytes) noexcept;
-/// Frees all that are kept, for an allocation that failed.
+/// Frees all cached blocks, after an allocation has failed.
 void free_kept_blocks() noexcept;
 
 }  // namespace gantry

@@ -29,7 +29,7 @@ std::optional<double> ratio(const std::string& text) {
   return static_cast<double>(quota) / static_cast<double>(period);
 }
 
-// Version 2 has both numbers in one file, version 1 one in each.
+// Version 2 has quota and period in one file, version 1 has a file for each.
 std::optional<double> limit_in(const fs::path& folder, bool is_first_version) {
   if (!is_first_version) return ratio(first_line(folder / "cpu.max"));
   return ratio(first_line(folder / "cpu.cfs_quota_us") + " " +
@@ -56,7 +56,7 @@ std::optional<double> cpu_quota(std::string_view groups, const fs::path& root) {
     const bool is_first_version = !controllers.empty();
     if (is_first_version && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
     const fs::path mounted = is_first_version ? root / controllers : root;
-    // A container that sees its own group as the root has another path than the files have.
+    // In a container whose group is shown as the root, the path differs from that of the files.
     take_least(least, limit_in(mounted, is_first_version));
     fs::path folder = mounted;
     for (const fs::path& part : fs::path(line.substr(second + 1)).relative_path()) {

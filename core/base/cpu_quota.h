@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much CPU time the control groups of Linux leave a process: containers are limited so, and see
-// all CPUs of their machine all the same.
+// The CPU quota of a process by Linux control groups. It limits containers, which otherwise see all
+// CPUs of their machine.
 #pragma once
 
 #include <filesystem>
@@ -9,12 +9,12 @@
 
 namespace gantry {
 
-/// CPUs that may be busy at a time on average; nothing: no limit is known. The least of the
-/// process's group and those above it. `groups`: the text of /proc/self/cgroup; `root`: where
-/// version 2 is mounted, and the controllers of version 1 below it. Reads files.
+/// The quota in CPUs, the least of the process's group and its parents; nothing: no limit is known.
+/// `groups`: the text of /proc/self/cgroup; `root`: the mount point of version 2, with the
+/// controllers of version 1 below it. Reads files.
 std::optional<double> cpu_quota(std::string_view groups, const std::filesystem::path& root);
 
-/// Of this process. Reads files.
+/// The quota of this process. Reads files.
 std::optional<double> cpu_quota();
 
 }  // namespace gantry

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file descriptor that is closed with its owner.
+// Owns a file descriptor and closes it.
 #pragma once
 
 #include <unistd.h>

@@ -17,7 +17,7 @@ void store_packed(void* data, size_t index, uint32_t bits, uint8_t code) {
   fill_packed(data, index, bits, code);
 }
 
-// Eight packed elements fill whole bytes; what is left of a segment goes one by one.
+// Eight packed elements fill whole bytes; the rest of a segment is copied element by element.
 void copy_packed(const void* from, size_t source, void* to, size_t target, size_t length,
                  uint32_t bits) {
   size_t done = 0;
@@ -76,7 +76,7 @@ ValueRef with_plain_bools(ValueRef value) {
     make_plain_bools(copy->view.data, copy->view.size_bytes);
     return copy;
   }
-  // Rows of a table are no bools.
+  // Maps of rows have no bools.
   if (value->rows || (value->dtype != DType::kBool && value->dtype != DType::kUndefined))
     return value;
   std::shared_ptr<gantry_value> changed;

@@ -36,7 +36,7 @@ uintptr_t page_bytes() {
   return bytes;
 }
 
-// Puts zeros in the place of what the file lacks. False: the address is in none of the ranges.
+// Replaces missing pages by zeros. False: the address is in none of the ranges.
 bool replace_pages(uintptr_t address) {
   for (Range& range : ranges) {
     const uintptr_t begin = range.begin.load(std::memory_order_acquire);
@@ -62,7 +62,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
     previous.sa_sigaction(signal, info, context);
   } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
     previous.sa_handler(signal);
-  } else {  // the access is repeated on return, and ends the process as it would have
+  } else {  // default action: the access is repeated on return, and ends the process
     std::signal(SIGBUS, SIG_DFL);
     if (info->si_code <= 0) raise(SIGBUS);  // sent by a process: there is no access
   }
@@ -71,7 +71,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
 void install_handler() {
   static std::once_flag once;
   std::call_once(once, [] {
-    page_bytes();  // before a signal asks
+    page_bytes();  // initialised before the signal handler needs it
     struct sigaction action = {};
     action.sa_sigaction = on_bus_error;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
@@ -139,7 +139,7 @@ void FileWatch::settle() const {
   for (int i = 0; i < kMostWaits; ++i) {
     timespec now = {};
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    // A time that is far ahead says nothing of when the file was written.
+    // A time in the far future does not tell when the file was written.
     const int64_t since = nanoseconds(now) - written_ns_;
     if (since > 0 || since < -1'000'000'000) return;
     const timespec pause = {0, 1'000'000};
@@ -153,12 +153,13 @@ bool own_pages(std::span<const std::byte> bytes) noexcept {
   const uintptr_t first = address / page_bytes() * page_bytes();
   const uintptr_t end = (address + bytes.size() + page_bytes() - 1) / page_bytes() * page_bytes();
   const size_t length = end - first;
-  // Pages of the mapping itself that were written would go with the file's end all the same.
+  // An anonymous copy: written pages of the file mapping would still be lost if the file is
+  // truncated.
   void* copy = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (copy == MAP_FAILED) return false;
   std::memcpy(copy, reinterpret_cast<const void*>(first), length);
   mprotect(copy, length, PROT_READ);
-  // At once, for threads that read meanwhile.
+  // mremap replaces the pages atomically for threads that read meanwhile.
   if (mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, reinterpret_cast<void*>(first)) !=
       MAP_FAILED)
     return true;

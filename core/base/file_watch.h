@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file whose bytes are read where they are mapped, for as long as a session lives, while others
-// may write it: another content then shows in the mapping, and a file that became shorter ends the
-// reader by SIGBUS. A watch tells the first by the file's size and time, and turns the second into
-// zeros and a mark: the bytes from the missing page to the end of the mapping read as 0 from then
-// on. Signals for other addresses go to the handler that was there before.
+// Watches a mapped file that a session reads in place and that others may write. A write shows in
+// the mapping; the watch detects it by the file's size and time. A truncation raises SIGBUS in a
+// reader; the watch handles the signal: it replaces the pages from the missing one to the end of
+// the mapping by zeros, and records it. Signals for other addresses go to the previous handler.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +15,21 @@ namespace gantry {
 
 class FileWatch {
  public:
-  /// `descriptor`: open for reading, as long as this. `status`: of the file before it was mapped at
-  /// `bytes`. `path`: for messages. Any thread.
+  /// `descriptor`: open for reading during the life of the watch. `status`: of the file before it
+  /// was mapped at `bytes`. `path`: for messages. Any thread.
   FileWatch(std::string path, int descriptor, const struct stat& status,
             std::span<const std::byte> bytes);
-  /// Before the mapping goes.
+  /// Must run before the file is unmapped.
   ~FileWatch();
   FileWatch(const FileWatch&) = delete;
   FileWatch& operator=(const FileWatch&) = delete;
 
-  /// INVALID_MODEL: the file was written, or could not be read where it was mapped, since it was
-  /// opened. Replacing it by another file of its name is no change. One system call; any thread.
+  /// INVALID_MODEL: since it was opened the file was written, or a mapped page could not be read.
+  /// Replacing it by another file of the same name is no change. One system call; any thread.
   void require_unchanged() const;
 
-  /// Returns when the clock of files has moved on from the file's last change, so that a later one
-  /// cannot have the same time: at once, or within some milliseconds of that change.
+  /// Waits until the file system's clock has passed the file's last change, so that a later change
+  /// gets another time. Returns at once unless the file was changed within the last milliseconds.
   void settle() const;
 
  private:
@@ -41,9 +40,9 @@ class FileWatch {
   const int slot_;  // in the table that the signal handler reads; -1: the table is full
 };
 
-/// Puts memory of the process's own in the place of the pages of these bytes: they keep what they
-/// have now, whatever becomes of the file. False: the system has no memory for it. Requires a
-/// mapping of a file, with PROT_READ, and that nobody gives its pages back (drop_pages).
+/// Replaces the mapped pages of these bytes by private copies, which keep their content whatever
+/// happens to the file. False: the system has no memory for the copies. Requires a file mapping
+/// with PROT_READ, and that nobody calls drop_pages() for it.
 bool own_pages(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace gantry

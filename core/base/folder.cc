@@ -15,7 +15,7 @@ std::vector<std::filesystem::path> list_folder(const std::filesystem::path& fold
   const std::unique_ptr<DIR, decltype(close)> open(opendir(folder.c_str()), close);
   error.assign(open ? 0 : errno, std::system_category());
   while (open) {
-    errno = 0;  // at the end of the folder it stays as it is
+    errno = 0;  // readdir does not change it at the end of the folder
     const dirent* entry = readdir(open.get());
     if (!entry) {
       error.assign(errno, std::system_category());

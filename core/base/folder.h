@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in a folder. Any thread.
+// Lists a folder. Any thread.
 #pragma once
 
 #include <filesystem>
@@ -8,10 +8,10 @@
 
 namespace gantry {
 
-/// The paths of a folder's entries, `.` and `..` left out, in the system's order. `error`: why it
-/// could not be read to its end, cleared otherwise; what was read before is returned all the same.
-/// Without memory it throws, unlike std::filesystem::directory_iterator of libstdc++, which ends
-/// the process.
+/// The paths of a folder's entries without `.` and `..`, in the system's order. `error`: why the
+/// folder could not be read completely, else cleared; the entries read so far are returned. Throws
+/// std::bad_alloc if there is no memory, whereas std::filesystem::directory_iterator of libstdc++
+/// ends the process.
 std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder,
                                                std::error_code& error);
 

@@ -8,7 +8,7 @@ namespace gantry {
 KernelFacts kernel_facts(const std::filesystem::path& proc) {
   KernelFacts facts;
   std::ifstream(proc / "sys/kernel/random/boot_id") >> facts.boot;
-  // Counts what a control group's limit kills, too.
+  // The counter includes processes killed for a control group's limit.
   std::ifstream counters(proc / "vmstat");
   std::string name;
   int64_t count = 0;

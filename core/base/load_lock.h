@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scope that holds a mutex which another load may hold for long, as while it starts the process
-// of a provider.
+// A scope that holds a mutex which another load may hold for a long time, for example while it
+// starts a worker process.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,9 @@
 
 namespace gantry {
 
-/// Waits as MutexLock does, but where this thread is part of a load, no longer than that one's
-/// limits: throws CANCELLED or DEADLINE_EXCEEDED; `step` says what would have come next.
+/// Waits as MutexLock does. If this thread is part of a load (LoadScope), the wait ends with the
+/// load's limits: throws CANCELLED or DEADLINE_EXCEEDED, with `step`, the next step of loading, in
+/// the message.
 class GANTRY_THREAD_ANNOTATION(scoped_lockable) LoadLock {
  public:
   // The analysis cannot follow a lock that is tried in a loop.

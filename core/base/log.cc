@@ -23,9 +23,9 @@ namespace gantry {
 namespace {
 
 constexpr std::array kLevels = {spdlog::level::err, spdlog::level::warn, spdlog::level::info,
-                                spdlog::level::debug};  // by the number of a LogLevel
+                                spdlog::level::debug};  // indexed by LogLevel
 
-// Of a level that only a newer provider knows: the least grave.
+// A level of a newer provider that is unknown here becomes the least severe.
 LogLevel known(LogLevel level) {
   return static_cast<size_t>(level) < kLevels.size() ? level : LogLevel::kDebug;
 }
@@ -46,7 +46,7 @@ std::optional<LogLevel> find_level(const std::string& word) {
   return static_cast<LogLevel>(found - names.begin());
 }
 
-// The sink that it is in holds a lock while it writes.
+// Needs no lock: the sink that contains it holds one while it writes.
 class HandlerSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit HandlerSink(LogHandler handler) : handler_(std::move(handler)) {}
@@ -56,7 +56,7 @@ class HandlerSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex>
     try {
       handler_(from_spdlog(line.level), {line.payload.data(), line.payload.size()});
     } catch (...) {
-      // There is nobody left to tell.
+      // An error of the handler cannot be reported.
     }
   }
   void flush_() override {}
@@ -96,7 +96,7 @@ void log(LogLevel level, std::string_view message) noexcept {
   try {
     the_log().logger.log(to_spdlog(level), spdlog::string_view_t(message.data(), message.size()));
   } catch (...) {
-    // There is nobody left to tell.
+    // An error of the log cannot be reported.
   }
 }
 

@@ -12,9 +12,9 @@ namespace gantry {
 
 /// Writes a line; never throws.
 void log(LogLevel level, std::string_view message) noexcept;
-/// True if lines of that level are written: to leave out the making of a costly message.
+/// True if lines of that level are written; avoids building expensive messages.
 bool logs(LogLevel level) noexcept;
-/// The words of the levels, from the gravest on: the place of a word is its level's number.
+/// The names of the levels, the most severe first, indexed by level.
 const std::vector<std::string>& log_level_names();
 
 }  // namespace gantry

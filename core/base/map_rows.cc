@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a table of values is read as the maps of a sequence.
+// Reads a table of values as the maps of a sequence.
 #include <gantry/error.h>
 
 #include <memory>

@@ -24,7 +24,7 @@
 namespace gantry {
 namespace {
 
-// Every mapping there is, by its first byte.
+// All mappings of the process, by their first byte.
 struct Mappings {
   static constexpr ProcessState kState = ProcessState::kMappedFiles;
 
@@ -49,8 +49,8 @@ FileState state_of(const struct stat& status) {
 
 std::string problem() { return std::generic_category().message(errno); }
 
-// A file in memory with what the file has now, which nobody can change. None: errno says why not; 0
-// there: the file has become shorter.
+// A sealed file in memory with the current content of the file. None: an error, in errno; errno 0:
+// the file has been truncated.
 Descriptor copy_of(int file, size_t size) {
   Descriptor copy(memfd_create("gantry-model", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (copy.get() < 0 || ftruncate(copy.get(), static_cast<off_t>(size)) != 0) return {};
@@ -75,7 +75,7 @@ Descriptor copy_of(int file, size_t size) {
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path,
                                                    FileAccess access,
                                                    const std::filesystem::path& name) {
-  // Not blocking: opening a pipe would wait for its writer.
+  // O_NONBLOCK: opening a pipe would wait for its writer.
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.get() < 0) {
     throw Error(Code::kNotFound, "the file cannot be opened: " + problem()).in(path.string());
@@ -108,7 +108,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   if (memory == MAP_FAILED) {
     throw Error(Code::kOutOfMemory, "the file cannot be mapped: " + problem()).in(path.string());
   }
-  // Without a working folder the path stays as it was given.
+  // If there is no working folder, the path stays relative.
   const std::filesystem::path& named = name.empty() ? path : name;
   std::filesystem::path place = std::filesystem::absolute(named, error);
   if (error) place = named;
@@ -135,7 +135,7 @@ MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> by
 }
 
 MappedFile::~MappedFile() {
-  if (is_forked()) return;  // the list may be locked; the system unmaps the file in the end
+  if (is_forked()) return;  // the list may be locked; the system unmaps the file at exit
   {
     Mappings& known = mappings();
     const MutexLock lock(known.mutex);
@@ -155,7 +155,7 @@ std::shared_ptr<const MappedFile> MappedFile::find(const void* data, uint64_t si
   const auto offset = static_cast<uint64_t>(begin - file.bytes_.data());
   const uint64_t there = file.bytes_.size();
   if (offset > there || size_bytes > there - offset) return nullptr;
-  return file.weak_from_this().lock();  // null: it is about to go
+  return file.weak_from_this().lock();  // null: it is being destroyed
 }
 
 }  // namespace gantry

@@ -15,22 +15,22 @@
 
 namespace gantry {
 
-/// Tells one state of a file from another without reading it.
+/// Identifies a state of a file without reading its content.
 struct FileState {
-  std::string text;        ///< equal texts: the same file, and nobody has written it in between
-  int64_t changed_ns = 0;  ///< when it was written or renamed last, since 1970
+  std::string text;        ///< equal texts: the same file, not written in between
+  int64_t changed_ns = 0;  ///< last write or rename (ctime), in nanoseconds since 1970
 };
 
 enum class FileAccess : uint8_t {
-  kMap,   ///< pages are read when they are touched, and shared with other processes; see watch()
-  kCopy,  ///< read at once into memory of this process, whatever becomes of the file
+  kMap,   ///< pages are read on first access and shared with other processes; see watch()
+  kCopy,  ///< read at once into memory of this process; later changes of the file have no effect
 };
 
 class MappedFile : public std::enable_shared_from_this<MappedFile> {
  public:
-  /// NOT_FOUND: it cannot be opened. INVALID_MODEL: it is no regular file, is empty, or has become
-  /// shorter while it was copied. OUT_OF_MEMORY. `name`: what path() gives, where `path` has links
-  /// resolved that may lead elsewhere at another time; empty: `path` itself.
+  /// NOT_FOUND: it cannot be opened. INVALID_MODEL: it is no regular file, is empty, or was
+  /// truncated while it was copied. OUT_OF_MEMORY. `name`: the result of path(), if `path` has
+  /// links resolved that may change later; empty: `path` itself.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
                                                 FileAccess access = FileAccess::kMap,
                                                 const std::filesystem::path& name = {});
@@ -39,21 +39,21 @@ class MappedFile : public std::enable_shared_from_this<MappedFile> {
   MappedFile& operator=(const MappedFile&) = delete;
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
-  /// The file, or its copy, open for reading as long as this object: another process can map it
-  /// from this.
+  /// A descriptor of the file, or of its copy, from which another process can map it; open as long
+  /// as this object.
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
 
-  /// The mapping in which all these bytes lie; null: they lie elsewhere.
+  /// The mapped file that contains all these bytes; null: none does.
   static std::shared_ptr<const MappedFile> find(const void* data, uint64_t size_bytes);
 
   [[nodiscard]] const FileState& state() const { return state_; }
-  /// Tells whether others have written the file since, as long as the mapping; null: it is a copy.
+  /// The watch for changes of the file; keeps the mapping alive; null: this is a copy.
   [[nodiscard]] std::shared_ptr<const FileWatch> watch() const {
     return watch_ ? std::shared_ptr<const FileWatch>(shared_from_this(), watch_.get()) : nullptr;
   }
-  /// The name by which it is found again, from the root on.
+  /// The absolute path by which the file is opened again.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// What was opened, links resolved; empty: nobody tells, without /proc.
+  /// The path of the opened file, links resolved; empty: unknown, as there is no /proc.
   [[nodiscard]] const std::filesystem::path& resolved_path() const { return resolved_path_; }
 
  private:

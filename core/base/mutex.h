@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mutex of the core: gantry/sdk/mutex.h, which providers use too, by its names. It is the one
-// header of plugin_sdk/cpp that the core includes, as it knows nothing of providers.
+// The mutex of the core: the types of gantry/sdk/mutex.h, which providers use too. It is the only
+// header of plugin_sdk/cpp that the core includes, as it does not depend on providers.
 #pragma once
 
 #include <gantry/sdk/mutex.h>

@@ -9,7 +9,7 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Letters to insert, delete, replace or swap with their neighbour, one row of the table at a time.
+// Edit distance with transpositions (optimal string alignment), one row of the table at a time.
 size_t edit_distance(std::string_view a, std::string_view b) {
   const auto same = [](char left, char right) { return lower(left) == lower(right); };
   std::vector<size_t> before(b.size() + 1);  // the row for i - 1, and that for i - 2
@@ -30,7 +30,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// A beginning or an ending that was left out: "latency" for "latency_us".
+// True of a prefix or suffix of a name: "latency" of "latency_us".
 bool is_part_of(std::string_view part, std::string_view whole) {
   constexpr size_t kShortest = 3;
   return part.size() >= kShortest && part.size() < whole.size() &&
@@ -40,7 +40,7 @@ bool is_part_of(std::string_view part, std::string_view whole) {
 }  // namespace
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
-  constexpr size_t kLongestCompared = 64;  // names come from outside; the table is quadratic
+  constexpr size_t kLongestCompared = 64;  // names are untrusted, and the cost is quadratic
   if (name.size() > kLongestCompared) return {};
   std::string nearest;
   const size_t limit = (name.size() + 2) / 3;
@@ -60,7 +60,7 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 }
 
 std::string nearest_device_type(std::string_view name, const std::vector<std::string>& types) {
-  if (edit_distance(name, "GPU") > 0) return nearest_name(name, types);  // as they are typed
+  if (edit_distance(name, "GPU") > 0) return nearest_name(name, types);
   for (const char* type : {"CUDA", "ROCM", "HIP", "SYCL", "XPU", "OPENCL", "VULKAN", "WEBGPU"}) {
     if (std::find(types.begin(), types.end(), type) != types.end()) return type;
   }
@@ -79,7 +79,7 @@ std::string suggest(const std::string& suggestion) {
 bool matches_pattern(std::string_view pattern, std::string_view text) {
   size_t p = 0;
   size_t t = 0;
-  size_t star = std::string_view::npos;  // the last * seen, and where its text ended
+  size_t star = std::string_view::npos;  // the last * seen, and the end of the text it matched
   size_t star_end = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that people type: the nearest known one for a message, and patterns with wild cards. Pure
+// Names that users type: the nearest known name for a message, and patterns with wildcards. Pure
 // functions.
 #pragma once
 
@@ -9,12 +9,10 @@
 
 namespace gantry {
 
-/// The candidate that `name` was most likely meant to be (few letters apart, case ignored); empty
-/// if none is near.
+/// The candidate with the smallest edit distance to `name`, case ignored; empty if none is near.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
-/// The same of device types: for "GPU" the type that a maker's library gives its GPUs, and never
-/// "CPU".
+/// The same for device types; for "GPU" a vendor's GPU type, and never "CPU".
 std::string nearest_device_type(std::string_view name, const std::vector<std::string>& types);
 
 /// ` Did you mean "x"?` for the nearest candidate, or nothing.
@@ -23,7 +21,7 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
 /// `. Did you mean SUGGESTION?`, to end a sentence with, or nothing if there is no suggestion.
 std::string suggest(const std::string& suggestion);
 
-/// True if `text` matches `pattern` as a whole; * stands for any characters, ? for one.
+/// True if the whole `text` matches `pattern`; * matches any characters, ? one.
 bool matches_pattern(std::string_view pattern, std::string_view text);
 
 /// `a, b and c`; "none" if empty.

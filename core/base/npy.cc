@@ -14,15 +14,15 @@ namespace gantry {
 namespace {
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
-constexpr size_t kAlignment = 64;  // of the elements in the file, as NumPy writes them
+constexpr size_t kAlignment = 64;  // of the elements in the file, as NumPy aligns them
 
 [[noreturn]] void fail_npy(const std::string& what) { throw Error(Code::kInvalidArgument, what); }
 
-/// What the header says.
+/// The fields of the header.
 struct NpyHeader {
   bool big_endian = false;
-  char kind = 0;          // NumPy's letter: f, i, u, b, c, U, S, V
-  size_t item_count = 0;  // the number behind it: bytes, or characters for U
+  char kind = 0;          // NumPy's kind character: f, i, u, b, c, U, S, V
+  size_t item_count = 0;  // the count after it: bytes, or characters for U
   bool fortran_order = false;
   std::vector<int64_t> shape;
   size_t data_offset = 0;
@@ -33,7 +33,7 @@ struct NpyHeader {
   }
 };
 
-// The text behind `'key':` in the header's dictionary.
+// The text after `'key':` in the header's dictionary.
 std::string_view member(std::string_view dictionary, std::string_view key) {
   const size_t found = dictionary.find("'" + std::string(key) + "'");
   const size_t colon = found == std::string_view::npos ? found : dictionary.find(':', found);
@@ -132,7 +132,7 @@ std::optional<DType> named_type(const NpyHeader& header) {
   return std::nullopt;
 }
 
-// True for types that NumPy cannot name, so that files hold them as something else.
+// True for types unknown to NumPy, which files store as another type.
 bool is_foreign(DType dtype) {
   switch (dtype) {
     case DType::kBfloat16:
@@ -169,7 +169,7 @@ void append_utf8(uint32_t code, std::string& text) {
     text += static_cast<char>(0x80 | (code >> 6 * i & 0x3F));
 }
 
-// Code points of UTF-8 text; a byte that is none stands for itself.
+// Code points of UTF-8 text; an invalid byte becomes the code point of its value.
 std::vector<uint32_t> code_points(std::string_view text) {
   std::vector<uint32_t> points;
   for (size_t i = 0; i < text.size();) {
@@ -201,7 +201,7 @@ std::string parse_string(const char* item, const NpyHeader& header) {
   return text;
 }
 
-// Row-major index -> position in the file: the same, or with the first axis fastest.
+// Converts a row-major index to the position in the file, which may be column-major.
 class FileOrder {
  public:
   explicit FileOrder(const NpyHeader& header)
@@ -225,7 +225,7 @@ class FileOrder {
   bool plain_;
 };
 
-// One byte in the file for each element of fewer than 8 bits.
+// Packs elements of fewer than 8 bits, which the file has as one byte each.
 void pack(const char* items, const FileOrder& order, gantry_value& tensor) {
   const uint32_t bits = bits_of(tensor.dtype);
   if (tensor.view.size_bytes == 0) return;
@@ -235,7 +235,7 @@ void pack(const char* items, const FileOrder& order, gantry_value& tensor) {
     fill_packed(tensor.view.data, i, bits, static_cast<uint8_t>(items[order(i)]));
 }
 
-// Elements as they are, save for their order.
+// Copies elements, in row-major order.
 void copy(const char* items, const NpyHeader& header, const FileOrder& order,
           gantry_value& tensor) {
   if (tensor.view.size_bytes == 0) return;
@@ -261,7 +261,7 @@ std::string unpack(const gantry_value& tensor) {
   return items;
 }
 
-// Type and elements as they go into a file.
+// Type and elements as they are written to a file.
 struct Encoded {
   std::string type;
   std::string elements;
@@ -315,7 +315,7 @@ ValueRef parse_npy(std::span<const std::byte> file, DType expected) {
              std::to_string(count) + " elements of " + std::to_string(item_bytes) +
              " bytes; found " + std::to_string(available) + " bytes");
   }
-  // Strings of no characters take no bytes of the file, and memory all the same.
+  // Empty strings take no bytes of the file, but memory: a limit for untrusted files.
   constexpr uint64_t kMostEmpty = uint64_t{1} << 20;
   if (item_bytes == 0 && count > kMostEmpty) {
     fail_npy("the .npy file announces " + std::to_string(count) +

@@ -10,13 +10,13 @@
 
 namespace gantry {
 
-/// The array as a tensor. `expected` (may be kUndefined) names the type of elements that NumPy has
-/// no name for: bfloat16 and float8 come as "V" or unsigned integers of the same size, 4- and 2-bit
-/// types as one byte for each element. INVALID_ARGUMENT: not the format, truncated, or raw elements
-/// that nothing names. UNSUPPORTED: structured or object arrays.
+/// Parses an array as a tensor. `expected` (may be kUndefined): the element type of types unknown
+/// to NumPy: bfloat16 and float8, which are stored as "V" or as unsigned integers of the same size,
+/// and 4- and 2-bit types, stored as one byte per element. INVALID_ARGUMENT: not the format,
+/// truncated, or raw elements without `expected`. UNSUPPORTED: structured or object arrays.
 ValueRef parse_npy(std::span<const std::byte> file, DType expected);
 
-/// The tensor as a file of format version 1.0. Requires a dense tensor in host memory.
+/// Formats a tensor as a file of version 1.0. Requires a dense tensor in host memory.
 std::string to_npy(const gantry_value& tensor);
 
 }  // namespace gantry

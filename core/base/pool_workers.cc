@@ -20,15 +20,15 @@ namespace {
 
 using oneapi::tbb::global_control;
 
-// What the pool makes at most, whatever it is told.
+// Upper limit of the pool's threads.
 constexpr uint32_t kMostThreads = 256;
 
 struct Workers {
   static constexpr ProcessState kState = ProcessState::kPoolWorkers;
 
   Mutex mutex;
-  uint32_t wanted GANTRY_GUARDED_BY(mutex) = 0;  // by all that live
-  uint32_t tried GANTRY_GUARDED_BY(mutex) = 0;   // how many could be made at the last try
+  uint32_t wanted GANTRY_GUARDED_BY(mutex) = 0;  // sum over all PoolWorkers
+  uint32_t tried GANTRY_GUARDED_BY(mutex) = 0;   // number that could be started in the last test
   bool has_warned GANTRY_GUARDED_BY(mutex) = false;
   std::unique_ptr<global_control> more GANTRY_GUARDED_BY(mutex);   // null: one for each core
   std::unique_ptr<global_control> limit GANTRY_GUARDED_BY(mutex);  // null: all could be made
@@ -38,14 +38,14 @@ std::unique_ptr<global_control> most_threads(uint32_t count) {
   return std::make_unique<global_control>(global_control::max_allowed_parallelism, count);
 }
 
-// Threads that there can be at a time beside those that there are, up to `count`.
+// The number of threads, up to `count`, that can be started in addition to the existing ones.
 uint32_t makeable(uint32_t count) noexcept {
   std::atomic<bool> may_end = false;
   std::vector<std::thread> threads;
   try {
     threads.reserve(count);
     while (threads.size() < count) threads.emplace_back([&] { may_end.wait(false); });
-  } catch (const std::exception&) {  // no thread, or no memory for one
+  } catch (const std::exception&) {  // no further thread, or no memory for one
   }
   may_end = true;
   may_end.notify_all();
@@ -69,10 +69,11 @@ PoolWorkers::PoolWorkers(uint32_t count) : count_(count), lent_(count) {
   Workers& all = process_state<Workers>();
   const MutexLock lock(all.mutex);
   const auto cores = static_cast<uint32_t>(oneapi::tbb::info::default_concurrency());
-  // The pool has a worker for each core and, asked for more, says on standard error that it ignores
-  // that. Told so once, it makes as many as it is asked for; an application's lower limit holds.
+  // By default the pool has one worker per core, and ignores requests for more with a message on
+  // standard error. With a raised limit it starts as many as requested; an application's lower
+  // limit still holds.
   if (count >= cores && !all.more) all.more = most_threads(kMostThreads);
-  // Libraries in kernels ask the pool for workers beside those of their run.
+  // Libraries in kernels may request workers of the pool besides those of their run.
   const uint32_t possible =
       all.more ? std::min(2 * (all.wanted + count), kMostThreads - 1) : cores - 1;
   if (possible > all.tried) {

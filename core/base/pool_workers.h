@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many workers the process's thread pool may make. A worker of oneTBB that cannot make the next
-// one ends the process. So before the pool is used, as many threads as it may make are made at once
-// and ended; where the system refuses some, the pool is held to the rest.
+// Limits the number of workers of the process's thread pool. A oneTBB worker that cannot start the
+// next worker ends the process. So before the pool is used, as many threads as it may start are
+// started and ended as a test; if the system refuses some, the pool is limited to the others.
 #pragma once
 
 #include <cstdint>
 
 namespace gantry {
 
-/// Workers that somebody is going to ask the pool for while this lives. Any thread.
+/// Reserves workers of the pool during its life. Any thread.
 class PoolWorkers {
  public:
-  /// Tries them, unless as many were tried before. If they cannot all be made, the pool makes no
-  /// more than can, until a later try goes well; the first time there is a warning on the log.
-  /// `count`: more than there are cores lets the pool make more than that.
+  /// Tests whether `count` workers can be started, unless as many were tested before. If not,
+  /// limits the pool to the number that can, until a later test succeeds; the first failure is
+  /// logged as a warning. `count` may exceed the number of cores.
   explicit PoolWorkers(uint32_t count);
   ~PoolWorkers();
   PoolWorkers(const PoolWorkers&) = delete;
   PoolWorkers& operator=(const PoolWorkers&) = delete;
 
-  /// How many of `count` the pool can lend.
+  /// The number of workers, at most `count`, that the pool can provide.
   [[nodiscard]] uint32_t lent() const { return lent_; }
 
  private:

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of which a process has one, whatever runtimes and sessions there are: this list, and
-// the one way to reach it. Everything else belongs to a Runtime or to what a Runtime made.
+// All process-wide state: this list, and the one way to access it. All other state belongs to a
+// Runtime or to an object made from one.
 //
-// Exit: the objects are never destroyed, since runtimes that are static objects, threads and
-// providers may use them until the process ends; the system takes back what they hold.
-// Fork: the child has copies, and none of the threads. Once a provider has been opened, base/fork
-// refuses every session and run in the child. What it destroys of what it has inherited is left as
-// it is: a thread that the child lacks may have held any of the locks.
+// Exit: the objects are never destroyed, since static runtimes, threads and providers may use them
+// until the process ends; the system frees their memory.
+// Fork: the child has copies of the objects but none of the threads. Once a provider has been
+// opened, base/fork refuses every session and run in the child. Inherited objects that the child
+// destroys are leaked: a thread that the child does not have may have held their locks.
 //
 // Flags and counters, atomics in their sources: base/thread_pool (runs of several threads),
 // base/trace (the number of the last trace), plugin/device_health (a device is blocked),
 // base/fork (this is a child), base/file_watch (mapped ranges, which a signal handler reads),
 // plugin/host_functions (bytes that providers hold),
-// plugin/huge_pages (when they were last slow to get). Made once and then constant: the schemas
-// that models have asked for (onnx/schema/schema_store), the error for want of memory
-// (plugin/error).
+// plugin/huge_pages (time of the last slow allocation). Made once and then constant: the schemas
+// that models use (onnx/schema/schema_store), the out-of-memory error (plugin/error).
 #pragma once
 
 #include <cstdint>
@@ -22,44 +21,46 @@
 
 namespace gantry {
 
-/// Each with its owner, the only source that reaches it, and then who uses it through the owner.
+/// One entry per object: its owner, the only source file that accesses it, and the users of the
+/// owner.
 enum class ProcessState : uint8_t {
-  /// base/log: level and handler. Everybody. A child writes to the same handler.
+  /// base/log: level and handler. Used everywhere. A child writes to the same handler.
   kLog,
   /// base/mapped_file: the mapping of every model file, by address. onnx, artefact, and isolated
-  /// providers, which hand the file to their process.
+  /// providers, which pass the file to their process.
   kMappedFiles,
-  /// base/block_cache: large blocks that tensors gave back. base/value alone.
+  /// base/block_cache: large blocks that tensors freed. base/value only.
   kBlockCache,
-  /// base/pool_workers: how many workers the thread pool may make. base/thread_pool alone.
+  /// base/pool_workers: number of workers of the thread pool. base/thread_pool only.
   kPoolWorkers,
-  /// plugin/packed: packed weights, by content, so that sessions share them. Providers, by the host
-  /// table; they release as late as the end of the process.
+  /// plugin/packed: packed weights by content, shared by sessions. Providers, through the host
+  /// table; some release them as late as process exit.
   kPackedWeights,
-  /// plugin/packed_memory: the mapping that small packed weights share. plugin/packed alone.
+  /// plugin/packed_memory: the mapping that small packed weights share. plugin/packed only.
   kPackedMemory,
-  /// plugin/huge_pages: small pages to be gathered into huge ones, and whether a thread is at it.
-  /// Packed weights. In a child they stay small. The library cannot be unloaded while the thread
+  /// plugin/huge_pages: small pages to collapse into huge pages, and the thread that does so.
+  /// Packed weights. In a child pages stay small. The library cannot be unloaded while the thread
   /// may run (core/CMakeLists.txt: nodelete).
   kHugePages,
   /// plugin/open_providers: one provider object for each library. Registries of all runtimes. A
   /// child does not destroy providers.
   kOpenProviders,
-  /// plugin/library: every library that was opened; none is closed. plugin/registry, worker.
+  /// plugin/library: all opened libraries, which are never closed. plugin/registry, worker.
   kOpenLibraries,
-  /// plugin/crash_marks: the file that says whose code runs. Runs and calls of providers. Removed
-  /// at exit by the process that made it; a child leaves it alone.
+  /// plugin/crash_marks: the file that marks whose code is running. Runs and calls of providers.
+  /// The
+  /// process that made the file removes it at exit; a child does not touch it.
   kCrashMarks,
-  /// plugin/isolation/crash_ladder: how often a provider's process has crashed. Isolated providers.
+  /// plugin/isolation/crash_ladder: number of crashes of worker processes. Isolated providers.
   kCrashLadder,
   /// run/executor: contexts, programs and devices that a hung device may still use. Executors.
   kAbandonedRuns,
-  /// session/trace_file: files of traces that are taken already. Profiled sessions.
+  /// session/trace_file: file names of traces in use. Profiled sessions.
   kTraceFiles,
 };
 
-/// The object of a state, made when first asked for. Any thread; the object locks for itself.
-/// Requires `static constexpr ProcessState kState` in T, a type of the owner's source.
+/// The object of type T, made on first use. Any thread; the object does its own locking. Requires
+/// `static constexpr ProcessState kState` in T, a type of the owner's source file.
 template <class T>
 T& process_state() {
   static_assert(std::is_same_v<decltype(T::kState), const ProcessState>,

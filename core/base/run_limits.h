@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a run, or the loading of a model, is to stop before it has ended: cancelled by its caller,
-// or out of time.
+// The limits of a run or of loading a model: cancellation and deadline.
 #pragma once
 
 #include <gantry/error.h>
@@ -14,7 +13,7 @@
 
 namespace gantry {
 
-/// From the moment when it is made.
+/// Cancellation flag and deadline; the timeout counts from construction.
 struct RunLimits {
   const std::atomic<bool>* cancel = nullptr;
   std::chrono::steady_clock::time_point deadline = {};
@@ -27,9 +26,9 @@ struct RunLimits {
   }
   explicit RunLimits(const RunOptions& options) : RunLimits(options.cancel, options.timeout_ns) {}
   [[nodiscard]] bool can_stop() const noexcept { return cancel || has_deadline; }
-  /// 0, or the code with which to stop.
+  /// kOk, or the code with which to stop: kCancelled or kDeadlineExceeded.
   [[nodiscard]] Code stop_code() const noexcept { return can_stop() ? asked_code() : Code::kOk; }
-  /// What is left of them, for a run that is part of the work.
+  /// The limits with the remaining time, for a run that is part of the work.
   [[nodiscard]] RunOptions remaining() const noexcept;
 
  private:
@@ -37,8 +36,8 @@ struct RunLimits {
   [[nodiscard]] Code asked_code() const noexcept;
 };
 
-/// While it lives, what this thread loads is held to these limits, which must outlive it. Threads
-/// that take over a part of the work have a scope of their own. Null: no limits.
+/// During its life these limits, which must outlive it, apply to loading on this thread. Other
+/// threads that do a part of the work need a scope of their own. Null: no limits.
 class LoadScope {
  public:
   explicit LoadScope(const RunLimits* limits) noexcept;
@@ -52,8 +51,8 @@ class LoadScope {
 
 /// The limits of this thread's scope; null: none.
 const RunLimits* load_limits() noexcept;
-/// Between the parts of loading: throws CANCELLED or DEADLINE_EXCEEDED if it is to stop; `step`
-/// says what would have come next.
+/// Called between the steps of loading: throws CANCELLED or DEADLINE_EXCEEDED if loading must stop;
+/// `step`: the next step, for the message.
 void poll_load(std::string_view step);
 
 }  // namespace gantry

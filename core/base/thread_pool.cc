@@ -16,10 +16,10 @@
 #include "base/cpu_quota.h"
 #include "base/pool_workers.h"
 
-// oneTBB is not built for the thread sanitizer, which therefore does not see that a part begins
-// after what its caller did before and ends before what its caller does afterwards. These say so.
-// Nor is what its headers leave in this file (core/CMakeLists.txt): half of what its two sides do
-// with a task would look like a race.
+// oneTBB is not built for the thread sanitizer, which therefore does not see that a part starts
+// after the caller's earlier writes and ends before the caller's later reads. These macros tell it.
+// The code of oneTBB's headers in this file is not instrumented either (core/CMakeLists.txt), as
+// half of its synchronization would look like races.
 #if defined(GANTRY_HAS_THREAD_SANITIZER)
 #include <sanitizer/tsan_interface.h>
 #define GANTRY_TSAN_ACQUIRE(address) __tsan_acquire(address)
@@ -34,7 +34,7 @@ namespace {
 
 thread_local bool is_part = false;  // this thread runs a part of a parallel_for
 thread_local const ThreadTeam* entered = nullptr;
-std::atomic<int> runs_in_flight = 0;  // of teams of several threads
+std::atomic<int> runs_in_flight = 0;  // runs of teams of several threads
 
 /// Parts of one parallel_for.
 constexpr int64_t kMostParts = 512;
@@ -45,7 +45,7 @@ void relax() noexcept {
 #endif
 }
 
-// What a worker does that waits for the next run.
+// Spins on a worker that waits for the next run.
 void await_run(std::chrono::steady_clock::time_point end) noexcept {
   while (runs_in_flight.load(std::memory_order_relaxed) == 0 &&
          std::chrono::steady_clock::now() < end) {
@@ -53,8 +53,8 @@ void await_run(std::chrono::steady_clock::time_point end) noexcept {
   }
 }
 
-// What the pool's first use in a process costs, in its own setting up and in waking a worker: less
-// work than that is not shared.
+// Cost of the pool's first use in a process: setting it up and waking a worker. Less work than that
+// is not shared.
 constexpr std::chrono::microseconds kAlone{1000};
 
 // Calls body(0), body(1), ... on this thread until they have taken kAlone; returns how many.
@@ -63,7 +63,8 @@ int64_t run_alone(int64_t count, const std::function<void(int64_t)>& body) {
   const auto end = std::chrono::steady_clock::now() + kAlone;
   int64_t done = 0;
   for (; done < count && std::chrono::steady_clock::now() < end; ++done) {
-    // A thread that the pool does not know has nothing else that it could begin while it waits.
+    // A thread outside any arena cannot begin another body while it waits, so it needs no
+    // isolation.
     if (arena::current_thread_index() == oneapi::tbb::task_arena::not_initialized) {
       body(done);
     } else {
@@ -84,7 +85,7 @@ uint32_t hardware_threads() noexcept {
     try {
       const double quota = std::ceil(cpu_quota().value_or(there));
       return static_cast<uint32_t>(std::clamp(quota, 1.0, static_cast<double>(there)));
-    } catch (...) {  // no memory to read it
+    } catch (...) {  // no memory to read the quota
       return static_cast<uint32_t>(there);
     }
   }();
@@ -130,9 +131,9 @@ void for_each_apart(int64_t count, const std::function<void(int64_t)>& body) {
 }
 
 struct ThreadTeam::Arena : oneapi::tbb::task_scheduler_observer {
-  const PoolWorkers pool;  // before the arena, which asks for them
+  const PoolWorkers pool;  // declared before the arena, which requests the workers
   oneapi::tbb::task_arena arena;
-  std::atomic<int> workers = 0;  // in the arena: they look for work and do not sleep
+  std::atomic<int> workers = 0;  // workers in the arena, which look for work and are not blocked
 
   explicit Arena(uint32_t threads) : task_scheduler_observer(arena), pool(threads - 1) {
     arena.initialize(static_cast<int>(pool.lent()) + 1);
@@ -145,14 +146,15 @@ struct ThreadTeam::Arena : oneapi::tbb::task_scheduler_observer {
   void on_scheduler_entry(bool is_worker) override { workers += is_worker ? 1 : 0; }
   void on_scheduler_exit(bool is_worker) override { workers -= is_worker ? 1 : 0; }
 
-  // A worker that sleeps already is left to it: waking it would cost the caller what it is to save.
+  // Lets the workers in the arena spin. A worker that is blocked already is not woken: waking it
+  // costs as much as the spin would save.
   void keep_awake() noexcept {
     const auto end = std::chrono::steady_clock::now() + kAwake;
     try {
       for (int i = workers.load(std::memory_order_relaxed); i > 0; --i)
         arena.enqueue([end] { await_run(end); });
     } catch (const std::exception&) {
-      // Without memory for the tasks the workers sleep, and the next run is a little later.
+      // No memory for the tasks: the workers block, and the next run starts a little later.
     }
   }
 };
@@ -178,7 +180,7 @@ void ThreadTeam::enter(void (*body)(void* arg), void* arg) {
   };
   const InFlight in_flight(*arena_);
   arena_->arena.execute([&] {
-    // A run within a run (a session that a kernel uses) enters its own and comes back.
+    // A nested run (of a session that a kernel uses) enters its own team and returns to this one.
     struct Entered {
       const ThreadTeam* before;
       ~Entered() { entered = before; }
@@ -218,8 +220,8 @@ void ThreadTeam::parallel_for(int64_t count, int64_t grain,
   try {
     oneapi::tbb::parallel_for(int64_t{0}, parts, run_part, oneapi::tbb::static_partitioner());
   } catch (const std::exception&) {
-    // The pool has no thread or no memory for its tasks (`body` throws nothing). Nothing of them
-    // goes on; what they did not do is done here.
+    // The pool has no thread or no memory for its tasks (`body` does not throw). No task is running
+    // any more; the remaining parts run here.
     for (int64_t part = 0; part < parts; ++part) {
       if (!has_run[static_cast<size_t>(part)]) run_part(part);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one thread pool of the process: oneTBB's workers, shared by all sessions. A part that no
-// worker has begun is run by whoever waits for it, so a busy machine slows a run down no more than
-// its share. To wake a worker that sleeps costs its caller some 15 us and the worker as much again,
-// so the workers of a run that shared work until its end stay awake for a moment after it.
+// The thread pool of the process: oneTBB's workers, shared by all sessions. A waiting thread runs
+// the parts that no worker has begun, so a run needs no worker to finish. To wake a blocked worker
+// costs its caller some 15 us and the worker as much again, so workers that took part in a run to
+// its end spin for a short time after it.
 #pragma once
 
 #include <chrono>
@@ -13,23 +13,22 @@
 
 namespace gantry {
 
-/// Threads that the process may use: the cores in its affinity mask, or fewer where a control group
-/// limits its CPU time. Found once. [any]
+/// Number of threads that the process may use: the cores in its affinity mask, or fewer if a
+/// control group limits its CPU time. Determined once. [any]
 uint32_t hardware_threads() noexcept;
 
-/// Calls body(i) once for each i in [0, count), on all cores that the process may use once they
-/// have taken this thread a millisecond; they are begun in this order, and it returns when all are
-/// done. For long bodies that hold locks and have loops of their own: a thread that waits in one
-/// begins no other. Bodies must not throw. [any]
+/// Calls body(i) once for each i in [0, count), begun in this order, and returns when all are done.
+/// The first millisecond runs on this thread alone; then all cores that the process may use take
+/// part. For long bodies that hold locks and have parallel loops of their own: a thread that waits
+/// in one body begins no other. Bodies must not throw. [any]
 void for_each_apart(int64_t count, const std::function<void(int64_t)>& body);
 
-/// The threads of one run at a time: the caller's and workers that the pool lends. The run enters
-/// the team as a whole: a worker that has to go from one team to another misses the first tens of
-/// microseconds there, so what a run calls (kernels, and the libraries in them that use oneTBB) is
-/// to find it in the same one.
+/// The threads of one run at a time: the caller and workers of the pool (a oneTBB task arena). The
+/// whole run executes inside the team. A worker that moves from one arena to another loses some
+/// tens of microseconds, so kernels, and libraries in them that use oneTBB, use the same arena.
 class ThreadTeam {
  public:
-  /// `threads`: at least 1, the caller's among them.
+  /// `threads`: at least 1, the caller included.
   explicit ThreadTeam(uint32_t threads);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -37,11 +36,12 @@ class ThreadTeam {
 
   [[nodiscard]] uint32_t size() const { return threads_; }
 
-  /// How long the workers that a run leaves awake spin for the next one. It ends when a run begins,
-  /// and does not begin while there is another one in the process.
+  /// Time that the workers of a run spin for the next run. The spin ends when a run begins, and
+  /// does not start while another run goes on in the process.
   static constexpr std::chrono::microseconds kAwake{200};
 
-  /// Calls body() on this thread, inside the team; one caller at a time. What it throws arrives.
+  /// Calls body() on this thread, inside the team; one caller at a time. Passes on exceptions of
+  /// body().
   template <class Body>
   void execute(Body&& body) {
     enter([](void* arg) { (*static_cast<std::remove_reference_t<Body>*>(arg))(); }, &body);
@@ -58,7 +58,7 @@ class ThreadTeam {
   void enter(void (*body)(void* arg), void* arg);
 
   uint32_t threads_;
-  std::unique_ptr<Arena> arena_;  // null: the caller is alone
+  std::unique_ptr<Arena> arena_;  // null: the caller is the only thread
 };
 
 }  // namespace gantry

@@ -45,7 +45,7 @@ struct Trace::Buffer {
   std::atomic<uint64_t> dropped = 0;
   std::array<std::atomic<Chunk*>, kMostChunks> chunks = {};
   std::array<Open, kMostOpen> open;
-  size_t depth = 0;  // of open spans, those that found no place too
+  size_t depth = 0;  // of open spans, including those beyond kMostOpen
 };
 
 Trace::Trace(uint64_t most_bytes)
@@ -59,7 +59,8 @@ uint64_t Trace::now() noexcept {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-// A thread that ended and one that got its number later share a buffer: they never write at once.
+// A thread that has ended and a later one with the same id share a buffer; they never write at
+// once.
 Trace::Buffer& Trace::buffer() noexcept {
   thread_local uint64_t known_trace = 0;
   thread_local Buffer* known = nullptr;
@@ -78,7 +79,7 @@ Trace::Buffer& Trace::buffer() noexcept {
   return *known;
 }
 
-// Appends a record: its payload is the parts, one after the other.
+// Appends a record, whose payload is the concatenated parts.
 void Trace::write(TraceRecord record, std::span<const std::string_view> parts) noexcept {
   Buffer& target = buffer();
   for (const std::string_view part : parts) record.payload_bytes += part.size();

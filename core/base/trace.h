@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace: what happened when, and on which thread, kept in memory until somebody writes it. Each
-// thread has a buffer of its own and takes no lock for a record; memory comes in chunks from a
-// budget, and what no longer fits is counted and dropped. Who records holds a pointer that is null
-// when no trace is taken. Recording and reading: any thread, also at once.
+// A trace: timed records of all threads, held in memory until they are written to a file. Each
+// thread has its own buffer and records without a lock. Memory comes in chunks from a budget;
+// records that no longer fit are counted and dropped. Code that records has a Trace pointer, which
+// is null if no trace is taken. Recording and reading: any thread, also concurrently.
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@ namespace gantry {
 
 enum class TraceKind : uint32_t {
   kSpan,    ///< named by its payload: name, a zero byte, details
-  kStep,    ///< a step of a program; payload: numbers, see run/step_trace.h
+  kStep,    ///< a step of a program; payload: integers, see run/step_trace.h
   kPart,    ///< a part of a step on one thread of the pool; payload: first item, one past the last
-  kDevice,  ///< a step on the stream of a device; payload: 0, or as of kReplay
-  kReplay,  ///< steps that were launched as one; subject: the first; payload: how many
+  kDevice,  ///< a step on the stream of a device; payload: 0, or as for kReplay
+  kReplay,  ///< a launched capture; subject: its first step; payload: its number of steps
   kMemory,  ///< payload: bytes of the arena, bytes of the pool
 };
 
@@ -46,7 +46,7 @@ struct TraceRecord {
   }
 };
 
-/// A line of a trace that is no thread: the stream of a device, the memory of a context.
+/// A track of a trace besides the threads: the stream of a device, the memory of a context.
 struct TraceTrack {
   std::string group;  ///< the device, or empty
   std::string name;
@@ -56,7 +56,7 @@ class Trace {
  public:
   static constexpr uint64_t kMostBytes = uint64_t{32} << 20;
 
-  /// `most_bytes`: of all records; 0: keeps none, for a session that only adds up times.
+  /// `most_bytes`: memory for all records; 0: no records, for a session that only sums up times.
   explicit Trace(uint64_t most_bytes = kMostBytes);
   ~Trace();
   Trace(const Trace&) = delete;
@@ -67,22 +67,22 @@ class Trace {
   [[nodiscard]] bool keeps_records() const { return most_chunks_ > 0; }
   [[nodiscard]] uint64_t start_ns() const { return start_ns_; }
 
-  /// Records of this thread. Allocates a chunk when one is full, else nothing.
+  /// Adds a record of this thread. Allocates a chunk if the last one is full, else nothing.
   void add_span(const char* category, std::string_view name, std::string_view detail,
                 uint64_t start_ns, uint64_t end_ns) noexcept;
   void add(TraceKind kind, const void* subject, uint32_t track, uint64_t start_ns, uint64_t end_ns,
            std::span<const int64_t> payload) noexcept;
-  /// Spans that are opened and closed apart, at most 32 inside each other for each thread; names
-  /// are cut after 64 bytes. A close without an open does nothing.
+  /// Opens and closes a span of this thread. At most 32 spans may be nested; names are truncated to
+  /// 64 bytes. close() without open() has no effect.
   void open(std::string_view name) noexcept;
   void close() noexcept;
 
-  /// A track beside the threads, by number. Takes a lock.
+  /// Adds a track; returns its number. Takes a lock.
   uint32_t add_track(TraceTrack track);
   [[nodiscard]] std::vector<TraceTrack> tracks() const;
 
-  /// Every record so far: `thread` is the system's number of it. Each thread's records come in the
-  /// order in which they were made, so an outer span after the inner ones.
+  /// Calls `take` for every record so far. `thread`: the system's thread id. The records of a
+  /// thread come in the order in which they were made, so an outer span after its inner ones.
   void read(const std::function<void(uint32_t thread, const TraceRecord&)>& take) const;
   [[nodiscard]] uint64_t dropped() const;
 
@@ -93,7 +93,7 @@ class Trace {
   Chunk* chunk_with_room(Buffer& target, size_t size_bytes) noexcept;
   void write(TraceRecord record, std::span<const std::string_view> parts) noexcept;
 
-  const uint64_t id_;  // of this trace among all that ever were
+  const uint64_t id_;  // unique among all traces of the process
   const uint64_t start_ns_;
   const uint64_t most_chunks_;
   std::atomic<uint64_t> chunks_ = 0;
@@ -102,8 +102,8 @@ class Trace {
   std::vector<TraceTrack> tracks_ GANTRY_GUARDED_BY(mutex_);
 };
 
-/// A span from here to the end of the block; nothing if `trace` is null or keeps no records.
-/// `category`: a literal. The texts must outlive it.
+/// Records a span from construction to destruction, unless `trace` is null or keeps no records.
+/// `category`: a literal. The texts must outlive the span.
 class TraceSpan {
  public:
   TraceSpan(Trace* trace, const char* category, std::string_view name, std::string_view detail = {})

@@ -24,7 +24,7 @@ constexpr uint64_t kHugePage = 2u << 20;
 constexpr uint64_t kHugePagesFrom = 2 * kHugePage;
 constexpr uint64_t kPopulatedFrom = uint64_t{128} << 10;
 
-// Makes the value a tensor of the shape that it has.
+// Sets the tensor view of a value from its shape.
 void show(gantry_value& value, DType dtype, void* data, uint64_t size_bytes) {
   value.kind = GANTRY_KIND_TENSOR;
   value.dtype = dtype;
@@ -37,8 +37,7 @@ void show(gantry_value& value, DType dtype, void* data, uint64_t size_bytes) {
   value.view.size_bytes = size_bytes;
 }
 
-// True if nothing that the value refers to is borrowed and the value itself can be kept by a
-// reference.
+// True if the value borrows no memory and is owned by a ValueRef.
 bool is_shared(const gantry_value& value) {
   if (!value.self && value.weak_from_this().expired()) return false;
   if (value.kind == GANTRY_KIND_TENSOR) {
@@ -49,8 +48,8 @@ bool is_shared(const gantry_value& value) {
                      [](const ValueRef& item) { return item && is_shared(*item); });
 }
 
-// A small block beside its owner's count: one allocation, and the allocator's cheapest kind.
-// Scalars and the values of maps are such, by the thousand.
+// A small block in one allocation with its reference count, for scalars and values of maps, of
+// which there may be thousands.
 std::shared_ptr<void> allocate_small() {
   constexpr uint64_t kRoom = kSmallBlock + kTensorAlignment - alignof(std::max_align_t);
   struct Room {
@@ -61,15 +60,15 @@ std::shared_ptr<void> allocate_small() {
   return {room, room->bytes.data() + (round_up(begin, kTensorAlignment) - begin)};
 }
 
-// Gets the pages of a block at once, which takes 0.6 of the time that they take one by one as they
-// are written to. A wish, too: kernels before Linux 5.14 refuse it.
+// Maps the pages of a block at once, which takes 0.6 of the time of page faults one by one. Best
+// effort: Linux before 5.14 refuses it.
 void populate(void* memory, uint64_t size_bytes) noexcept {
 #if defined(MADV_POPULATE_WRITE)
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   const uint64_t first = round_up(begin, page);
   const uint64_t end = (begin + size_bytes) / page * page;
-  const int error = errno;  // nobody is to take the refusal for a failure of the allocation
+  const int error = errno;  // restored, so that a refusal does not look like a failed allocation
   if (first < end)
     madvise(static_cast<std::byte*>(memory) + (first - begin), end - first, MADV_POPULATE_WRITE);
   errno = error;
@@ -98,7 +97,7 @@ void* allocate_host_block(uint64_t size_bytes) {
                 "no memory for a block of " + std::to_string(size_bytes) + " bytes");
   }
   if (huge) {
-    madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: failure changes speed only
+    madvise(memory, rounded, MADV_HUGEPAGE);  // best effort: failure costs speed only
   } else if (size_bytes >= kPopulatedFrom) {
     populate(memory, size_bytes);
   }
@@ -212,7 +211,7 @@ ValueRef copy_tensor(const gantry_value& value) {
 
 ValueRef share(const gantry_value& value) {
   if (is_shared(value)) {
-    // What a provider holds need not be asked for its owner.
+    // A value held by a provider has `self`, which is faster than shared_from_this().
     return value.self ? value.self
                       : std::const_pointer_cast<gantry_value>(value.shared_from_this());
   }

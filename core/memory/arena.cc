@@ -54,8 +54,8 @@ void Arena::take_back(void* part, uint64_t size_bytes) noexcept {
   const auto offset = static_cast<uint64_t>(static_cast<std::byte*>(part) - data());
   try {
     ranges_.give(offset, extent_of(size_bytes), ++time_);
-  } catch (const std::bad_alloc&) {  // without memory to note it the part is lent again by the next
-  }                                  // run only
+  } catch (const std::bad_alloc&) {  // the part stays lent until the next start_lending()
+  }
 }
 
 }  // namespace gantry

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of planned runs: one growing allocation per memory space of an execution context. A
-// run without a plan borrows it, so that shapes that were not seen before meet pages that the
-// system has cleared already. One thread at a time; how much is held may be asked by any.
+// run without a plan borrows parts of it, so that new shapes use pages that the system has mapped
+// already. One thread at a time; size_bytes() by any.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace gantry {
 
-/// Gives memory back that nobody needs now, when there is none left.
+/// Called when there is no memory left: frees memory that nobody needs now.
 using GiveBack = std::function<void()>;
 
 class Arena {
@@ -26,20 +26,21 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// Memory of at least that size for a plan; the content is lost when it grows. From then on
-  /// nothing is lent. Requires that nothing is.
+  /// Memory of at least that size for a plan; the content is lost when the arena grows. Ends
+  /// lending; requires that nothing is lent. OUT_OF_MEMORY.
   std::byte* reserve(uint64_t size_bytes);
-  /// As it was reserved last.
+  /// The memory of the last reserve(); null: none.
   [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(data_); }
-  /// Gives the memory back. Requires that nothing is lent.
+  /// Frees the memory. Requires that nothing is lent.
   void drop() noexcept;
   [[nodiscard]] uint64_t size_bytes() const { return size_bytes_; }
 
-  /// No plan is bound: from now on lend() has what is there. Requires that nothing is lent.
+  /// From now on lend() hands out parts of the memory. Requires that no plan is bound and nothing
+  /// is lent.
   void start_lending();
-  /// A part of the memory, aligned as tensors are; null: it has no such part now.
+  /// A part of the memory, aligned for tensors; null: no free part is large enough.
   void* lend(uint64_t size_bytes);
-  /// `size_bytes`: as it was asked for.
+  /// Ends the lending of a part. `size_bytes`: as in lend().
   void take_back(void* part, uint64_t size_bytes) noexcept;
 
  private:
@@ -47,9 +48,9 @@ class Arena {
   GiveBack give_back_;
   void* data_ = nullptr;
   std::atomic<uint64_t> size_bytes_ = 0;
-  Ranges ranges_{0};  // of what is lent
+  Ranges ranges_{0};  // free and lent parts
   uint32_t parts_lent_ = 0;
-  int64_t time_ = 0;  // parts taken back, ever
+  int64_t time_ = 0;  // number of parts taken back so far
 };
 
 }  // namespace gantry

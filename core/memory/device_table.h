@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory spaces of a session: space 0 is host memory, each further one the memory of a device.
-// Streams and events of a space are its owner's, the device's first provider. Parts of the host
-// memory that worker processes see are areas of space 0. Immutable once the session is built.
+// The memory spaces of a session: space 0 is host memory, every other space the memory of a device.
+// The owner of a space, the device's first provider, makes its streams and events. Regions of host
+// memory shared with worker processes are areas of space 0. Immutable once the session is built.
 #pragma once
 
 #include <cstdint>
@@ -30,20 +30,20 @@ class DeviceTable {
   uint32_t space_of(const Device& device, const std::vector<DeviceProvider>& providers);
   [[nodiscard]] uint32_t space_count() const { return static_cast<uint32_t>(spaces_.size()); }
   [[nodiscard]] const MemorySpace& space(uint32_t index) const { return spaces_[index]; }
-  /// The area of host memory that `arena` is, from 1; added on first use.
+  /// The number of the area of `arena`, from 1; added on first use.
   uint32_t area_of(const std::shared_ptr<SharedArena>& arena);
   [[nodiscard]] uint32_t area_count() const { return static_cast<uint32_t>(areas_.size()); }
   /// `number`: from 1.
   [[nodiscard]] const MemorySpace& area(uint32_t number) const { return areas_[number - 1]; }
   [[nodiscard]] const Device& device(uint32_t space) const { return devices_[space]; }
-  /// True if the device can record work and launch it again.
+  /// True if the device supports captures (GANTRY_DEVICE_CAPTURE).
   [[nodiscard]] bool can_capture(uint32_t space) const { return can_capture_[space] != 0; }
-  /// True if the first device's memory can be copied to the second's without the host: both are
-  /// the same provider's, which can.
+  /// True if the first device's memory can be copied directly to the second's: both are of one
+  /// provider that has peer copies.
   [[nodiscard]] bool can_copy_between(uint32_t from, uint32_t to) const;
   /// DEVICE_LOST if one of the devices is blocked, with the reason.
   void require_good() const;
-  /// True if nothing may be called for one of the devices.
+  /// True if a device is hung: nothing may be called for it any more.
   [[nodiscard]] bool is_hung() const;
 
  private:

@@ -11,7 +11,7 @@
 namespace gantry {
 namespace {
 
-// Whether no two records of a space that are used at the same time share a byte.
+// True if no two records of a space that are used at the same time overlap.
 [[maybe_unused]] bool are_apart(const std::vector<MemoryRecord>& records) {
   std::map<uint32_t, std::vector<const MemoryRecord*>> by_start;
   for (const MemoryRecord& record : records) by_start[record.space].push_back(&record);

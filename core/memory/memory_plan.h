@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Record and replay: while a signature runs for the first time, a recorder notes which memory each
-// step asked for and until when it was used; the plan packs those lifetimes into one arena per
-// memory space. Later runs of the signature are served from it.
+// Memory plans. In the first run of a signature a recorder notes the memory that each step requests
+// and how long it is used; the plan packs these lifetimes into one arena per memory space, which
+// later runs of the signature use.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace gantry {
 
 /// One piece of memory of the recorded run: used from step `first` to step `last`, both included.
 struct MemoryRecord {
-  uint32_t space = 0;  ///< or area, see RunResources::memory_of
+  uint32_t space = 0;  ///< index of the arena: of a space or an area, see RunResources::memory_of
   uint64_t size_bytes = 0;
   uint32_t first = 0;
   uint32_t last = 0;
@@ -25,34 +25,34 @@ struct MemoryRecord {
 /// of each space. O(n log n).
 std::vector<uint64_t> pack(std::vector<MemoryRecord>& records, uint32_t space_count);
 
-/// What the plan says of one slot of the main program.
+/// The plan's memory of one slot of the main program.
 struct PlannedSlot {
   enum class Kind : uint8_t {
-    /// asked for in each run: session outputs, values that are no tensors, what control flow
-    /// produced
+    /// not planned, requested in each run: graph outputs, values that are no tensors, outputs of
+    /// control flow
     kDynamic,
     kArena,    ///< at the record's offset
-    kRepeats,  ///< the bytes of another slot, whose memory changes from run to run
-    kResident  ///< the caller's memory of a device, whose address is in the signature
+    kRepeats,  ///< the memory of another slot, which changes from run to run
+    kResident  ///< the caller's device memory, whose address is in the signature
   };
   Kind kind = Kind::kDynamic;
   int32_t record = -1;
-  uint32_t source = 0;   ///< of kRepeats
-  void* data = nullptr;  ///< of kResident
+  uint32_t source = 0;   ///< of kRepeats: the other slot
+  void* data = nullptr;  ///< of kResident: the address
   DType dtype = DType::kUndefined;
   uint64_t size_bytes = 0;
   std::vector<int64_t> shape;
 };
 
-/// Scratch memory that a step asked for, in the order of asking.
+/// Scratch memory that a step requested; a step's requests are in order.
 struct PlannedScratch {
   int32_t record = -1;
   uint32_t space = 0;
   uint64_t size_bytes = 0;
 };
 
-/// Input shapes, types and the values that decide shapes, and the addresses of inputs and outputs
-/// in the memory of devices; equal signatures share a plan.
+/// Shapes and types of the inputs, elements of inputs that decide shapes, and addresses of inputs
+/// and outputs in device memory. Equal signatures share a plan.
 using Signature = std::vector<int64_t>;
 
 struct MemoryPlan {

@@ -10,16 +10,15 @@
 namespace gantry {
 namespace {
 
-// Four classes for each power of two: at most a quarter is wasted, and sizes that differ a little
-// share blocks.
+// Four classes for each power of two: at most a quarter is wasted, and similar sizes share blocks.
 uint64_t size_class(uint64_t size_bytes) {
   if (size_bytes <= 256) return 256;
   const uint64_t step = std::bit_floor(size_bytes - 1) / 4;
   return (size_bytes + step - 1) / step * step;
 }
 
-// Memory that was written to before is faster to get than new memory, for which the system clears
-// pages; so a block may be larger than was asked for, by this factor, where pages are many.
+// Used memory is faster to get than new memory, whose pages the system has to clear. So a request
+// of many pages may get a block that is larger than its size class, up to this factor.
 constexpr uint64_t kMostExcess = 8;
 constexpr uint64_t kManyPages = uint64_t{64} << 10;
 
@@ -45,7 +44,7 @@ void MemoryPool::require_unused() {
 }
 
 Block* MemoryPool::allocate(uint64_t size_bytes) {
-  require_unused();  // before there is memory for it, which would be lost
+  require_unused();  // first: if it throws, no memory is lost
   if (void* lent = arena_ ? arena_->lend(size_bytes) : nullptr) {
     Block* block = take(empty_);
     *block = {lent, size_bytes, 1, -1, this, true};

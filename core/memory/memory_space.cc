@@ -52,7 +52,7 @@ void* MemorySpace::allocate(uint64_t size_bytes, const std::function<void()>& gi
               name() + ": no memory for " + std::to_string(size_bytes) + " bytes: " + failure);
 }
 
-// Null, with the reason, if there is no memory; other errors are thrown.
+// Null, with the reason in `failure`, if there is no memory; throws other errors.
 void* MemorySpace::try_allocate(uint64_t size_bytes, std::string& failure) const {
   require_good();
   if (!state_->budget->take(size_bytes)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory space of a session, host or device: where its memory comes from, how
-// much it holds against the session's limit, and the way in which errors of its
-// device are taken. Host memory may come from what is shared with a worker process. Any thread.
+// A memory space of a session, host or device: allocates its memory, counts it against the
+// session's limit, and turns errors of its device into exceptions. Host memory may be shared with a
+// worker process. Any thread.
 #pragma once
 
 #include <atomic>
@@ -25,15 +25,15 @@ struct gantry_shared_memory;
 
 namespace gantry {
 
-/// What a session holds in all its spaces, against session.memory_limit_bytes:
-/// arenas, pools, and constants in memory of its own. Not: mapped weights,
-/// packed weights that providers share between sessions, and tensors that runs
-/// hand out, for which there must be room while the run makes them.
+/// Memory that a session holds in all its spaces, limited by session.memory_limit_bytes: arenas,
+/// pools, and constants in memory of their own. Not counted: mapped weights, packed weights that
+/// providers share between sessions, and output tensors, for which require_room() checks the limit
+/// while a run makes them.
 class MemoryBudget {
  public:
   static constexpr uint64_t kNoLimit = UINT64_MAX;
   explicit MemoryBudget(uint64_t limit_bytes = kNoLimit) : limit_(limit_bytes) {}
-  /// False: the limit would be exceeded, and nothing is taken.
+  /// Counts memory; false: the limit would be exceeded, and nothing is counted.
   [[nodiscard]] bool take(uint64_t size_bytes) noexcept;
   void give(uint64_t size_bytes) noexcept {
     [[maybe_unused]] const uint64_t before = used_.fetch_sub(size_bytes);
@@ -47,7 +47,7 @@ class MemoryBudget {
   std::atomic<uint64_t> used_{0};
 };
 
-/// Copies name the same space.
+/// A handle: copies refer to the same space.
 class MemorySpace {
  public:
   /// Host memory, without a limit.
@@ -57,27 +57,26 @@ class MemorySpace {
   MemorySpace(std::string name, const gantry_provider_api* api, gantry_device* device,
               std::shared_ptr<DeviceHealth> health, std::shared_ptr<MemoryBudget> budget);
 
-  /// Host memory that lies in `arena`, so that the worker process of its provider reads it in
-  /// place.
+  /// Host memory in `arena`, which the worker process of its provider reads in place.
   MemorySpace(std::string name, std::shared_ptr<SharedArena> arena,
               std::shared_ptr<MemoryBudget> budget);
 
-  /// Memory; when there is none, or the session's limit forbids it, `give_back`
-  /// is called and it is tried once more. OUT_OF_MEMORY: the space, what was
-  /// wanted, what the session holds, the limit.
+  /// Allocates memory. If there is none or the session's limit forbids it, calls `give_back` and
+  /// tries once more. OUT_OF_MEMORY, with the space, the size, the session's use and its limit.
   [[nodiscard]] void* allocate(uint64_t size_bytes,
                                const std::function<void()>& give_back = nullptr) const;
-  /// `size_bytes` as it was allocated. Memory of a hung device stays taken.
+  /// `size_bytes`: as in allocate(). Memory of a hung device is not freed.
   void free(void* memory, uint64_t size_bytes) const noexcept;
-  /// Counts memory that was allocated elsewhere as the session's.
-  /// OUT_OF_MEMORY: the limit.
+  /// Counts memory that was allocated elsewhere against the session's limit. OUT_OF_MEMORY: the
+  /// limit would be exceeded.
   void count(uint64_t size_bytes) const;
-  /// The same error if the limit leaves no room for so much more, which is not counted: tensors
-  /// that a run hands out are their callers'.
+  /// OUT_OF_MEMORY if the limit leaves no room for `size_bytes` more. Counts nothing: for output
+  /// tensors, which belong to the caller.
   void require_room(uint64_t size_bytes) const;
 
-  /// Throws the error of a slot of this device, if it is one; DEVICE_LOST blocks the device.
-  /// `context` goes in front of a message that does not begin with it: text, or what makes text.
+  /// Throws `error`, returned by a slot of this device, unless it is null. DEVICE_LOST blocks the
+  /// device. `context`, a text or a function that returns one, is put in front of the message if
+  /// the message does not begin with it.
   template <class Context>
   void check(gantry_error* error, Context&& context) const {
     if (!error) [[likely]]
@@ -100,9 +99,9 @@ class MemorySpace {
 
   const gantry_provider_api* api = nullptr;  ///< null: host memory
   gantry_device* device = nullptr;
-  /// From memory of another device of its owner; null: they go through host memory.
+  /// Direct copies from another device of the same provider; null: none.
   const gantry_peer_copies* peer_copies = nullptr;
-  /// What other libraries need to use its memory too; null: they cannot.
+  /// Sharing of the memory with other libraries (DLPack); null: not supported.
   const gantry_shared_memory* shared_memory = nullptr;
 
  private:
@@ -114,7 +113,7 @@ class MemorySpace {
     std::shared_ptr<SharedArena> arena;
     Mutex mutex;
     std::unordered_map<void*, SharedArena::Block> blocks
-        GANTRY_GUARDED_BY(mutex);  // of the arena, by their memory
+        GANTRY_GUARDED_BY(mutex);  // of the arena, by address
   };
   [[noreturn]] void raise(gantry_error* error, const std::string& context) const;
   [[nodiscard]] void* allocate_shared(uint64_t size_bytes) const;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An address space that is parted into ranges: which of it is free, and what a range is taken from.
-// One thread at a time.
+// A best-fit allocator of offsets in an address space. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +11,19 @@
 
 namespace gantry {
 
-/// Offsets, of an address space that grows up to a limit. O(log n) for n free ranges. What throws
-/// std::bad_alloc loses the range that it is about, and nothing else.
+/// Allocates ranges of an address space that grows up to a limit. O(log n) for n free ranges. A
+/// call that throws std::bad_alloc loses its own range and nothing else.
 class Ranges {
  public:
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
   explicit Ranges(uint64_t limit = kNoLimit) : limit_(limit) {}
 
-  /// The offset of a range: best fit; of equal fits the one freed last, which is most likely still
-  /// in cache. Nothing: the limit leaves no such range.
+  /// The offset of a free range: best fit; of equal fits the one freed last, which is most likely
+  /// still in the CPU cache. Nothing: the limit leaves no such range.
   std::optional<uint64_t> take(uint64_t size);
-  /// Frees a range that was taken. `time`: when, growing from call to call.
+  /// Frees a range. `time`: of the call, increasing from call to call.
   void give(uint64_t offset, uint64_t size, int64_t time);
-  /// Behind everything that was ever taken.
+  /// The end of the highest range ever taken.
   [[nodiscard]] uint64_t end() const { return end_; }
 
  private:

@@ -12,11 +12,11 @@
 namespace gantry {
 namespace {
 
-// Where a provider's answers arrive. Nothing may be thrown through the provider.
+// Receives a provider's answers. Its callbacks must not throw through the provider.
 struct Sink {
   const gantry_graph* graph;
   ClaimAnswers answers;
-  std::string failure;  // the first that a callback met
+  std::string failure;  // the first error in a callback
 };
 
 template <class Action>
@@ -30,7 +30,7 @@ void receive(void* self, Action&& action) {
   }
 }
 
-constexpr uint32_t kMostFormats = 16;  // of a port that are looked at
+constexpr uint32_t kMostFormats = 16;  // of a port; further ones are ignored
 
 std::vector<Port> copy_ports(const gantry_port* ports, uint32_t count, uint32_t stride) {
   std::vector<Port> copies(ports ? count : 0);
@@ -47,7 +47,7 @@ std::vector<Port> copy_ports(const gantry_port* ports, uint32_t count, uint32_t 
   return copies;
 }
 
-// What is wrong with a row by itself; checked before anything but its head is read.
+// What is wrong with a claim by itself; checked before its nodes and ports are copied.
 std::string fault_of(const gantry_claim& claim, uint32_t node_count) {
   if (!GANTRY_HAS(&claim, output_count)) {
     return "it has a size of " + std::to_string(claim.size) + " bytes, too few for its members";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What providers answer to the claim question, copied and checked as far as one answer can be
-// checked alone. Any thread.
+// Calls gantry_provider_api.claim, and copies and checks the claims of one provider. Checks that
+// involve several claims are the placement's. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Candidate {
   }
 };
 
-/// What a kernel wants of a slot; the host's copy of gantry_port.
+/// What a kernel requires of a slot; the host's copy of gantry_port.
 struct Port {
   uint32_t flags = 0;
   uint64_t overwrites = 0;
@@ -37,14 +37,14 @@ struct Port {
 /// The host's copy of gantry_claim.
 struct ClaimRow {
   std::vector<uint32_t> nodes;  ///< ascending
-  std::vector<Port> inputs;     ///< empty: no wishes
-  std::vector<Port> outputs;    ///< empty: no wishes
+  std::vector<Port> inputs;     ///< empty: no requirements
+  std::vector<Port> outputs;    ///< empty: no requirements
   std::string kernel;
   uint64_t tag = 0;
   bool divisible = false;
   double time_ns = -1;  ///< of one run; negative: unknown
   uint64_t workspace_bytes = 0;
-  std::string fault;  ///< not empty: why it cannot be taken, whatever the other rows are
+  std::string fault;  ///< not empty: why the claim is invalid, whatever the other claims are
 };
 
 struct ClaimAnswers {
@@ -52,7 +52,7 @@ struct ClaimAnswers {
   std::vector<std::string> refusals;  ///< by node; empty: none given
 };
 
-/// Asks one provider about one graph. A call that fails counts as a refusal of every node, with the
+/// Calls one provider for one graph. A call that fails counts as a refusal of every node, with the
 /// error as the reason.
 ClaimAnswers ask_claims(const Candidate& candidate, const GraphView& view);
 

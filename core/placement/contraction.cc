@@ -37,7 +37,8 @@ bool Contraction::merge(const std::vector<uint32_t>& nodes) {
   return true;
 }
 
-// Marks what the set reaches before `last`; beyond, nothing leads back.
+// Marks the vertices that the set reaches up to position `last`; true if a path returns to the set.
+// Beyond `last` no path returns.
 bool Contraction::reaches_itself(const std::vector<uint32_t>& nodes, uint32_t last) {
   std::vector<uint32_t> pending;
   const auto leave = [&](uint32_t node, bool is_inside) {
@@ -68,8 +69,8 @@ bool Contraction::reaches_itself(const std::vector<uint32_t>& nodes, uint32_t la
   return false;
 }
 
-// Between the two positions: first what the set does not reach, then the set, then what it
-// reaches, each part in its old order.
+// Reorders the vertices between the two positions: first those that the set does not reach, then
+// the set, then those that it reaches, each part in its old order.
 void Contraction::reorder(uint32_t first, uint32_t last, uint32_t merged) {
   std::vector<uint32_t> before;
   std::vector<uint32_t> after;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph with the nodes of each claim drawn together to one vertex, kept in an order in which
-// every vertex stands after those it reads from. Tells whether one more set can be drawn together
-// without closing a cycle. One thread at a time.
+// The graph with the nodes of each claim contracted to one vertex, in topological order. Decides
+// whether another set of nodes can be contracted without closing a cycle. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +12,13 @@ namespace gantry {
 
 class Contraction {
  public:
-  /// Each node by itself. The graph must be numbered (Graph::renumber) and outlive this.
+  /// Each node is a vertex. The graph must be numbered (Graph::renumber) and outlive this.
   explicit Contraction(const Graph& graph);
 
-  /// Draws the nodes (ids, ascending, each by itself so far) together. False, and nothing changed:
-  /// a path would leave the set and return. Takes time in the number of nodes that stand between
-  /// the first and the last of the set, not in that of the graph: the order is mended locally
-  /// (after Pearce and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs",
-  /// 2006).
+  /// Contracts the nodes to one vertex. `nodes`: ids, ascending, not contracted so far. False, and
+  /// nothing changed: a path leaves the set and returns to it. Takes time in the number of nodes
+  /// between the first and the last of the set: the topological order is updated locally (after
+  /// Pearce and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", 2006).
   bool merge(const std::vector<uint32_t>& nodes);
 
  private:
@@ -34,8 +32,8 @@ class Contraction {
   std::vector<std::vector<uint32_t>> members_;  // by vertex, only those of several nodes
   std::vector<uint32_t> position_;              // by vertex
   std::vector<uint32_t> order_;                 // by position: vertex, or kNobody
-  std::vector<uint32_t> marks_;                 // by vertex: the merge that met it last
-  uint32_t mark_ = 0;                           // in the set: mark_; reached from it: mark_ + 1
+  std::vector<uint32_t> marks_;  // by vertex: mark_ of the last merge that visited it
+  uint32_t mark_ = 0;            // in the set: mark_; reached from it: mark_ + 1
 };
 
 }  // namespace gantry

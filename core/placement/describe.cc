@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The placement as users see it.
+// Converts a placement to the public struct Placement.
 #include <algorithm>
 #include <unordered_set>
 
@@ -9,7 +9,7 @@
 namespace gantry {
 namespace {
 
-// 0: an extent or the type is not known, or it is no tensor of numbers.
+// Size of a value; 0: an extent or the type is not known, or it is a string or no tensor.
 uint64_t known_bytes(const GraphValue& value) {
   if (value.constant) return value.constant->view.size_bytes;
   const std::vector<int64_t>& shape = value.type.shape;

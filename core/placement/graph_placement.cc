@@ -17,7 +17,7 @@ std::vector<Node*> nodes_of(const ClaimRow& row, const Graph& graph) {
 }  // namespace
 
 ClaimSlots slots_of(const std::vector<Node*>& nodes) {
-  // Most claims are of one node, for which a table would be most of the work.
+  // Most claims have one node, for which building a set would be most of the work.
   std::unordered_set<const Node*> set;
   if (nodes.size() > 1) set.insert(nodes.begin(), nodes.end());
   const auto is_inside = [&](const Node* node) {

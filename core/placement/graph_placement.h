@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A placed graph: its claims, and which of them, or which refusals, each node has. Nothing here
-// asks a provider, so that what examines a placement needs no more than these types.
+// A placed graph: its claims, and for each node its claim and the refusals of other candidates.
+// Code that only examines a placement includes this header and not placement.h.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace gantry {
 
-/// A set of nodes that a provider claimed and could not compile.
+/// A claim that its provider could not compile.
 struct FailedClaim {
   const Graph* graph = nullptr;
   std::string provider;
@@ -44,16 +44,16 @@ struct ClaimSlots {
 };
 ClaimSlots slots_of(const std::vector<Node*>& nodes);
 
-/// Why a row's ports do not fit the slots of its nodes; empty: they do, or there are none.
+/// Why a row's ports do not match the slots of its nodes; empty: they do, or the row has no ports.
 std::string slot_fault(const ClaimRow& row, const Graph& graph);
 
-/// The claim that a row makes. Requires: no fault.
+/// Makes the claim of a row. Requires that the row has no fault.
 Claim to_claim(const Candidate& candidate, const ClaimRow& row, const Graph& graph);
 
-/// Appends a sentence to those that a node has already.
+/// Appends a sentence to the reasons of a node.
 void add_reason(std::string& reasons, const std::string& reason);
 
-/// True for a node that the core schedules itself when nobody claims it: If, Loop, Scan.
+/// True for a node that the core runs itself if no provider claims it: If, Loop, Scan.
 bool is_core_control_flow(const Node& node);
 
 /// Where the nodes of one graph run. Borrows the graph and the candidates.
@@ -62,12 +62,13 @@ struct GraphPlacement {
   static constexpr int kCore = -2;
 
   const Graph* graph = nullptr;
-  std::unique_ptr<GraphView> view;  ///< what the providers saw; compile needs the same ids
+  std::unique_ptr<GraphView> view;  ///< the view that claimed; compile needs the same ids
   std::vector<Claim> claims;
   std::vector<int> owner;  ///< by node id: index into claims, kNobody or kCore
-  /// by node id: refusals of the candidates that came before the owner
+  /// by node id: refusals of the candidates that are preferred to the owner
   std::vector<std::string> reasons;
-  /// by node id: the first candidate that comes before the owner and does not run it; null: none
+  /// by node id: the most preferred candidate that does not run the node; null: the owner is the
+  /// most preferred
   std::vector<const Candidate*> passed_over;
   std::map<const Graph*, std::unique_ptr<GraphPlacement>> bodies;  ///< of kCore nodes
 

@@ -73,8 +73,8 @@ class Placer {
                                              [](int o) { return o >= 0; })) == owned;
   }
 
-  // Sets that could not be compiled: the row of just that set, and its nodes in
-  // a divisible one.
+  // Removes claims that could not be compiled: a claim of exactly that set is dropped, a divisible
+  // claim loses its nodes.
   void strike_failed(const Candidate& candidate, std::vector<ClaimRow>& rows) const {
     for (const FailedClaim& failed : policy_.failed) {
       if (failed.graph != &graph_ || failed.device != candidate.device ||
@@ -88,7 +88,7 @@ class Placer {
           std::erase_if(row.nodes, [&](uint32_t node) {
             return std::binary_search(failed.nodes.begin(), failed.nodes.end(), node);
           });
-          row.inputs.clear();  // its ports were described for another set
+          row.inputs.clear();  // the ports describe the slots of the full set
           row.outputs.clear();
         }
       }
@@ -123,7 +123,7 @@ class Placer {
   void note(uint32_t node, const Candidate& candidate, const std::string& reason) {
     add_reason(result_->reasons[node],
                candidate.provider->name() + " on " + candidate.device.to_string() + ": " + reason);
-    // What a rule sends elsewhere was not wanted here.
+    // A node that a rule places elsewhere was not passed over by this candidate.
     if (!result_->passed_over[node] && !is_sent_elsewhere(candidate, node))
       result_->passed_over[node] = &candidate;
   }
@@ -140,7 +140,7 @@ class Placer {
     }
   }
 
-  // Takes the row, or what is left of it if it is divisible.
+  // Grants the claim, or the nodes of a divisible claim that the candidate can have.
   void take(const Candidate& candidate, const ClaimRow& row) {
     std::string fault = row.fault;
     for (size_t i = 0; fault.empty() && i < row.nodes.size(); ++i)
@@ -161,7 +161,7 @@ class Placer {
     return ruled_[node] && ruled_[node]->device != candidate.device;
   }
 
-  // Why a node cannot go to a candidate; empty: it can. `is_alone`: the claim has no other.
+  // Why a node cannot go to a candidate; empty: it can. `is_alone`: the claim has no other node.
   std::string denial_of(const Candidate& candidate, uint32_t node, bool is_alone = false) const {
     if (result_->owner[node] != GraphPlacement::kNobody)
       return "another claim has one of its nodes already";
@@ -180,10 +180,10 @@ class Placer {
     }
   }
 
-  // The nodes that the candidate can have, in as few sets as the graph allows.
+  // Grants the nodes that the candidate can have, in as few claims as the graph allows.
   void split(const Candidate& candidate, const ClaimRow& row) {
     ClaimRow rest = row;
-    rest.inputs.clear();  // its ports were described for another set
+    rest.inputs.clear();  // the ports describe the slots of the full set
     rest.outputs.clear();
     std::erase_if(rest.nodes, [&](uint32_t node) { return !denial_of(candidate, node).empty(); });
     for (std::vector<uint32_t>& part : convex_parts(rest.nodes)) {
@@ -201,13 +201,14 @@ class Placer {
     }
   }
 
-  // Nodes between which the same number of ways out of the set and back lies: no path leaves such
-  // a part and returns. A claim that was taken is one step, so its nodes count as one.
+  // Splits the nodes into convex parts: no path leaves a part and returns to it. Nodes of a part
+  // have equal counts of how often a path to them leaves the set and returns. The nodes of a
+  // granted claim count as one, since it is one step.
   std::vector<std::vector<uint32_t>> convex_parts(const std::vector<uint32_t>& nodes) const {
     std::vector<bool> is_inside(graph_.nodes().size(), false);
     for (const uint32_t node : nodes) is_inside[node] = true;
     std::vector<uint32_t> returns(graph_.nodes().size(), 0);
-    // Claims close no cycle, so the numbers come to rest.
+    // Granted claims close no cycle, so the counts converge.
     while (count_returns(is_inside, returns)) {
     }
     std::vector<std::vector<uint32_t>> parts;
@@ -219,7 +220,7 @@ class Placer {
     return parts;
   }
 
-  // One pass over the graph; true if it changed a number.
+  // One pass over the graph; true if it changed a count.
   bool count_returns(const std::vector<bool>& is_inside, std::vector<uint32_t>& returns) const {
     const std::vector<uint32_t> before = returns;
     for (const auto& node : graph_.nodes()) {

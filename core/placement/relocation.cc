@@ -12,7 +12,7 @@
 namespace gantry {
 namespace {
 
-constexpr uint64_t kMostShapeBytes = 1024;  // of a value that counts as shape arithmetic
+constexpr uint64_t kMostShapeBytes = 1024;  // largest value that counts as shape arithmetic
 
 // The rows of one candidate by their nodes.
 class RowIndex {
@@ -26,8 +26,8 @@ class RowIndex {
 
   [[nodiscard]] const Candidate& candidate() const { return *answers_->candidate; }
 
-  // Claims of this candidate in place of `claim`: one of the same nodes, else one for each node;
-  // none if it does not take them all.
+  // The claims of this candidate that replace `claim`: one of the same nodes, else one for each
+  // node; none if the candidate does not claim all nodes.
   [[nodiscard]] std::vector<Claim> instead_of(const Claim& claim, const Graph& graph) const {
     std::vector<uint32_t> ids;
     for (const Node* node : claim.nodes) ids.push_back(node->id);
@@ -53,7 +53,7 @@ class RowIndex {
   std::vector<std::vector<const ClaimRow*>> by_first_;  // by the first of their nodes
 };
 
-// Puts `claims` in the place of the claim `index`, the first of them over it.
+// Replaces the claim `index` by `claims`: the first has its index, the others are appended.
 void replace(GraphPlacement& placement, size_t index, std::vector<Claim> claims,
              const std::string& reason) {
   const Candidate* const before = placement.claims[index].candidate;
@@ -92,7 +92,7 @@ bool is_small_integer(const GraphValue& value) {
          estimated_bytes(value) <= kMostShapeBytes;
 }
 
-// Moves shape arithmetic, readers first, so that a chain follows its last link.
+// Moves shape arithmetic, readers first, so that a producer can follow its reader.
 class ShapeMover {
  public:
   ShapeMover(GraphPlacement& placement, const RowIndex& host) : placement_(placement), host_(host) {
@@ -192,7 +192,7 @@ class CostMover {
     }
   }
 
-  // The claims of one device that hang together with `first`; marks them as an island.
+  // The claims of one device that are connected with `first`; marks them as an island.
   std::vector<size_t> collect(size_t first) {
     const Device& device = placement_.claims[first].candidate->device;
     std::vector<size_t> claims{first};
@@ -248,7 +248,7 @@ class CostMover {
     for (size_t i = 0; i < claims.size(); ++i) move(claims[i], std::move(best[i]), reason);
   }
 
-  // Claims in place of each of `here`; nothing if one is not taken or of unknown time.
+  // The claims that replace each of `here`; nothing if one is not claimed or of unknown time.
   std::vector<std::vector<Claim>> instead_of(const std::vector<const Claim*>& here,
                                              const RowIndex& index) const {
     std::vector<std::vector<Claim>> there;
@@ -262,8 +262,8 @@ class CostMover {
     return there;
   }
 
-  // Time of the kernels and of the copies of every value that they touch, the rest being where it
-  // is.
+  // Time of the kernels and of the copies of every value that they read or make, if all other
+  // claims stay.
   double cost_of(const std::vector<const Claim*>& claims, size_t island) {
     struct Use {
       bool is_made = false;
@@ -308,7 +308,8 @@ class CostMover {
            });
   }
 
-  // In a body of control flow it may be one more.
+  // Number of copies of a value made in `home` and needed in `needs`. In a body it may be one more,
+  // as bodies have no peer copies.
   [[nodiscard]] size_t copies(uint32_t home, std::set<uint32_t> needs) const {
     const bool by_host =
         home != kHostSpace && std::any_of(needs.begin(), needs.end(), [&](uint32_t space) {

@@ -7,7 +7,7 @@
 namespace gantry {
 namespace {
 
-// What a value needs: to be readable in a space. Sorted by value, then space.
+// A value, and a space in which it must be readable. Sorted by value, then space.
 using Need = std::pair<uint32_t, uint32_t>;
 
 class Collector {

@@ -19,14 +19,13 @@ struct Transfer {
 
 constexpr uint32_t kHostSpace = 0;
 
-/// Memory spaces numbered as they are met; kHostSpace is host memory.
+/// Numbers memory spaces in the order of first use; kHostSpace is host memory.
 class SpaceNumbers {
  public:
   /// The space in which kernels of the candidate work.
   uint32_t of(const Candidate& candidate);
   [[nodiscard]] const Device& device(uint32_t space) const { return devices_[space]; }
-  /// True if a value goes from one space to the other without the host: see
-  /// DeviceTable::can_copy_between.
+  /// As DeviceTable::can_copy_between: true if values are copied directly between the spaces.
   [[nodiscard]] bool can_copy_between(uint32_t from, uint32_t to) const;
 
  private:
@@ -41,14 +40,14 @@ inline bool is_host_port(const Port& port) {
 
 /// The copies of one graph, in the order of its values; bodies are graphs of their own. Constants
 /// are uploaded once and are no transfers. Between two devices a value goes through host memory,
-/// unless they are one provider's that can copy between them and the graph is no body.
+/// unless their provider has peer copies and the graph is no body.
 std::vector<Transfer> transfers_of(const GraphPlacement& placement, bool is_body);
 
-/// Bytes of a value as far as its type is known, unknown extents counted as 1; 0 for what is no
-/// tensor of numbers.
+/// Size of a value in bytes, unknown extents counted as 1; 0 for strings, for values that are no
+/// tensors and for unknown types.
 uint64_t estimated_bytes(const GraphValue& value);
 
-/// Estimated time of one transfer of that many bytes: a launch and a wait, and the way over a bus.
+/// Estimated time of one transfer in nanoseconds: a launch, a wait, and the bytes over PCIe.
 double transfer_ns(uint64_t bytes);
 
 }  // namespace gantry

@@ -110,7 +110,7 @@ std::vector<std::string> part_warnings(const ProviderCandidate& candidate, Machi
                                        const TrustedWriters& writers) {
   std::vector<std::string> warnings;
   const Manifest& manifest = candidate.manifest;
-  const size_t count = candidate.entry ? 0 : manifest.parts.size();  // code has no folder
+  const size_t count = candidate.entry ? 0 : manifest.parts.size();  // added from code: no folder
   for (size_t i = 0; i < count; ++i) {
     std::string problem;
     try {

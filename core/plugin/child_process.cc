@@ -18,8 +18,8 @@ namespace {
 
 constexpr auto kByDescriptor = static_cast<idtype_t>(3);  // P_PIDFD, which old headers lack
 
-// What the child takes of our environment, but with the log's level of now. Borrows from `environ`
-// and from `log_setting`.
+// The environment of the child, with the current log level. Borrows from `environ` and from
+// `log_setting`.
 std::vector<char*> environment_with(std::string& log_setting,
                                     const std::function<bool(std::string_view)>& takes) {
   const std::string_view name = "GANTRY_LOG=";
@@ -92,7 +92,7 @@ bool ChildWatch::has_ended(int timeout_ms) const noexcept {
 void ChildWatch::end() const noexcept {
   if (descriptor_.get() < 0) return;
   syscall(SYS_pidfd_send_signal, descriptor_.get(), SIGKILL, nullptr, 0);
-  // The number, and with it the group's, is its own until somebody has waited for it.
+  // The process id, also that of its group, is not reused before the child is waited for.
   siginfo_t state = {};
   if (waitid(kByDescriptor, static_cast<id_t>(descriptor_.get()), &state,
              WEXITED | WNOHANG | WNOWAIT) == 0)
@@ -113,7 +113,7 @@ siginfo_t ChildWatch::wait() noexcept {
 void close_inherited_descriptors() noexcept {
   constexpr unsigned kFirst = 4;
   if (syscall(SYS_close_range, kFirst, ~0U, 0) == 0) return;
-  // A kernel before 5.9.
+  // Linux before 5.9 has no close_range.
   const long most = sysconf(_SC_OPEN_MAX);
   for (int number = kFirst; number < most; ++number) close(number);
 }

@@ -27,7 +27,7 @@ struct Marks {
 
   Mutex mutex;
   bool has_begun GANTRY_GUARDED_BY(mutex) = false;
-  MarkFile nowhere;  // stands in without a file, so that a mark needs no test
+  MarkFile nowhere;  // used if there is no file, so that a mark needs no test
   std::atomic<MarkFile*> file{&nowhere};
   std::atomic<uint32_t> next_cell{0};
   std::string path GANTRY_GUARDED_BY(mutex);
@@ -36,9 +36,9 @@ struct Marks {
 
 Marks& marks() { return process_state<Marks>(); }
 
-// An orderly end leaves nothing behind; a forked child must not end its parent's file. Registered
-// once path and process are set for good. Locks nothing: in a child that was forked while another
-// thread held the mutex nobody would ever give it back.
+// Removes the file at a normal exit; a forked child must not remove its parent's file. Registered
+// once path and process are final. Takes no lock: in a child forked while another thread held the
+// mutex, the mutex would stay locked.
 void remove_file() GANTRY_NO_THREAD_SAFETY_ANALYSIS {
   if (marks().process == getpid()) unlink(marks().path.c_str());
 }
@@ -46,8 +46,8 @@ void remove_file() GANTRY_NO_THREAD_SAFETY_ANALYSIS {
 MarkFile* map_file(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return nullptr;
-  // Allocated now: a disk that is full then must not end the process at a mark. The lock goes with
-  // the process, and its descriptor stays open for that.
+  // Disk blocks are allocated now: with a full disk a later mark would end the process. The lock
+  // ends with the process; its descriptor stays open for that.
   struct flock lock = {};
   lock.l_type = F_WRLCK;
   void* memory = MAP_FAILED;
@@ -66,7 +66,7 @@ void begin(Marks& all, const std::string& folder) GANTRY_REQUIRES(all.mutex) {
   const fs::path place = fs::path(folder) / kMarkFolder;
   if (fs::create_directories(place)) fs::permissions(place, fs::perms::owner_all);
   all.process = getpid();
-  // Numbers of processes repeat, over time and between containers that share a folder.
+  // Process ids repeat, over time and between containers that share a folder.
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
   all.path = (place / (std::to_string(all.process) + "-" + std::to_string(now))).string();
   MarkFile* file = map_file(all.path);

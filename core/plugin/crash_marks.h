@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which provider's code runs now, in a small mapped file: it outlives the process, so that after a
-// crash the next one can say whose code it was. A mark is a store to memory that nobody else
-// writes; without a file the stores go nowhere. Any thread.
+// Marks, in a small mapped file, which provider's code is running. The file outlives the process,
+// so that after a crash the next process can name the provider. A mark is one store to memory that
+// no other thread writes; without a file it has no effect. Any thread.
 #pragma once
 
 #include <atomic>
@@ -23,20 +23,20 @@ enum class MarkedCall : uint8_t {
   kDestroy
 };
 
-/// A provider as the file knows it; 0: not at all.
+/// The number of a provider in the file; 0: the provider is not in the file.
 using MarkNumber = uint32_t;
 
-/// What is stored while `call` of that provider runs; 0 for none.
+/// The mark that is stored while `call` of that provider runs; 0: none.
 constexpr uint64_t mark_of(MarkNumber provider, MarkedCall call) {
   return provider == 0 ? 0 : (uint64_t{provider} << 8) | static_cast<uint8_t>(call);
 }
 
-/// Begins to keep marks of this process in `folder` (an empty one: none; the first call counts) and
-/// gives the provider its number. 0: there are no marks, or too many providers.
+/// Opens the mark file of this process in `folder` (empty: no marks; only the first call opens it),
+/// and returns a number for the provider. 0: there is no file, or too many providers.
 MarkNumber mark_provider(const std::string& folder, const std::string& name,
                          const std::string& library) noexcept;
 
-/// A cell for the marks of one execution context. Never null, valid as long as the process.
+/// A cell for the marks of one execution context. Never null; valid until the process ends.
 std::atomic<uint64_t>* mark_cell() noexcept;
 
 /// Marks a call from construction to destruction, in the cell of the calling thread.
@@ -59,13 +59,13 @@ struct CrashRecord {
   std::string call;  ///< "run", "compile" ...
   int64_t process = 0;
   int64_t time = 0;  ///< seconds since 1970
-  /// Others, or this one, were killed for want of memory while it ran.
+  /// The system's out-of-memory killer ended processes while it ran.
   bool lacked_memory = false;
 };
 
-/// Looks for files of processes that are gone, and gives the records of the last day; of each
-/// provider the newest, and none whose library has changed since. What a restart of the machine
-/// ended is nobody's fault. Never throws.
+/// Reads the mark files of processes that are gone. Returns the records of the last day: the newest
+/// of each provider, and none whose library has changed since. Processes ended by a restart of the
+/// machine are ignored. Never throws.
 std::vector<CrashRecord> read_crashes(const std::string& folder) noexcept;
 
 /// "Process 7 ended 5 minutes ago while ...: by a crash in it, or ..."

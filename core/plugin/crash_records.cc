@@ -31,7 +31,7 @@ constexpr int64_t kNanosecondsPerSecond = 1000000000;
 constexpr std::array<const char*, 9> kCalls = {
     "nothing", "load", "negotiate", "enumerate", "open", "claim", "compile", "run", "destroy"};
 
-// The marks of a process that is gone: its lock went with it.
+// The mark file of a process that is gone, which no longer holds its lock.
 std::unique_ptr<MarkFile> read_left(const fs::path& file, int64_t& time) {
   const int descriptor = open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor < 0) return nullptr;
@@ -77,7 +77,7 @@ void keep(const fs::path& folder, const CrashRecord& record) {
 
 void collect(const fs::path& folder, const fs::path& records) {
   const KernelFacts facts = kernel_facts();
-  const std::string own = own_mark_file();  // opening it would take its lock away
+  const std::string own = own_mark_file();  // closing another descriptor of it would drop its lock
   std::error_code none;
   for (const fs::path& entry : list_folder(folder, none)) {
     int64_t time = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether an opened device can still be trusted. Any thread.
+// Whether an opened device is usable, lost or hung. Any thread.
 #pragma once
 
 #include <atomic>
@@ -10,28 +10,26 @@
 
 namespace gantry {
 
-/// Good until something says otherwise, then never again while its provider is
-/// open.
+/// The state of a device: good until block(), and then never good again while its provider is open.
 class DeviceHealth {
  public:
   enum class State : uint32_t {
     kGood,
-    kLost,  ///< the provider said so: only destroy, free and close functions are
-            ///< called for it
-    kHung,  ///< it did not come to rest: nothing is called for it, and what it
-            ///< may use is kept
+    kLost,  ///< the provider returned DEVICE_LOST: only destroy, free and close functions are
+            ///< called
+    kHung,  ///< still busy after a stopped run: nothing is called, and memory it may use is not
+            ///< freed
   };
 
   [[nodiscard]] State state() const noexcept { return state_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_good() const noexcept { return state() == State::kGood; }
   [[nodiscard]] bool is_hung() const noexcept { return state() == State::kHung; }
-  /// One sentence without a final stop; empty while it is good.
+  /// One sentence without a final stop; empty while the device is good.
   [[nodiscard]] std::string reason() const;
-  /// The first call counts.
+  /// Sets the state; only the first call has an effect.
   void block(State state, const std::string& reason);
 
-  /// True once any device of the process is not good: the one thing that a run
-  /// looks at.
+  /// True once any device of the process is not good: a cheap test for every run.
   static bool any_blocked() noexcept { return is_any_blocked.load(std::memory_order_relaxed); }
 
  private:

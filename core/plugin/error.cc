@@ -11,7 +11,7 @@ struct gantry_error {
 namespace gantry {
 namespace {
 
-// Stands in when there is no memory for an error object; never released.
+// Returned when there is no memory for an error object; never released.
 gantry_error& out_of_memory() {
   static gantry_error error{Code::kOutOfMemory, "out of memory"};
   return error;

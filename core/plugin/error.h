@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors at the provider boundary: gantry::Error on our side, the opaque gantry_error on theirs,
-// and the two ways across. Any thread.
+// Converts between gantry::Error and the opaque gantry_error of the provider boundary. Any thread.
 #pragma once
 
 #include <gantry/error.h>
@@ -17,8 +16,8 @@ inline std::string_view to_view(gantry_str text) noexcept {
   return text.data ? std::string_view(text.data, text.length) : std::string_view();
 }
 
-/// A boundary error. Never null and never throws: without memory it is a shared OUT_OF_MEMORY
-/// object.
+/// Makes a boundary error. Never null and never throws: if there is no memory, returns a shared
+/// OUT_OF_MEMORY object.
 gantry_error* make_error(Code code, std::string_view message) noexcept;
 /// The boundary error for the exception being handled; call it in a catch block.
 gantry_error* error_of_current_exception() noexcept;
@@ -31,8 +30,8 @@ void release_error(gantry_error* error) noexcept;
 /// Releases `error` and throws its copy with `context` in front. Requires error != nullptr.
 [[noreturn]] void throw_error(gantry_error* error, const std::string& context);
 
-/// Throws if a boundary call returned an error, which is consumed. `context` is text, or a callable
-/// that makes text and is only called on failure.
+/// Throws if a boundary call returned an error, and releases the error. `context` is a text, or a
+/// function that returns a text and is called on failure only.
 inline void throw_if(gantry_error* error) {
   if (error) [[unlikely]]
     throw_error(error, {});
@@ -52,8 +51,8 @@ void throw_if(gantry_error* error, Context&& context) {
     throw_error(error, std::forward<Context>(context)());
 }
 
-/// Calls a provider's function, which may not throw and may do it all the same:
-/// its error, or the one that says what it threw.
+/// Calls a provider's function and returns its error. If it throws against the rules of the
+/// boundary, returns an INTERNAL error.
 template <class Call>
 gantry_error* contain(Call&& call) {
   try {
@@ -67,7 +66,7 @@ gantry_error* contain(Call&& call) {
   }
 }
 
-/// Runs `function` for a provider: null, or the boundary error for what it threw.
+/// Runs `function` for a provider; returns null, or the boundary error for its exception.
 template <class Function>
 gantry_error* guard(Function&& function) noexcept {
   try {

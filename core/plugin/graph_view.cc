@@ -11,8 +11,8 @@
 namespace gantry {
 namespace {
 
-// How much of everything a graph has. Arrays are sized before they are filled, so that pointers
-// into them stay.
+// Counts of a graph's parts. Arrays are reserved before they are filled, so that pointers into them
+// stay valid.
 struct Counts {
   size_t ids = 0;
   size_t attributes = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C view of a graph that claim and compile calls see. Owns every struct and array of the view
-// and borrows names and constants from the graph, which must stay as it is while the view is used.
-// Linear time. Made by one thread, then read by any.
+// The gantry_graph of claim and compile calls. Owns every struct and array of the view; borrows
+// names and constants from the graph, which must not change while the view is used. Built in linear
+// time by one thread, then read by any.
 #pragma once
 
 #include <gantry/provider.h>

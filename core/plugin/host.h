@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host table: what gantry offers to every provider of the process. Declared here, where
-// providers are opened; defined in run/host_table.cc and run/run_services.cc, since half of it is
-// about runs, which this folder does not see. Any thread.
+// The host table (gantry_host) of the process. Declared here, where providers are opened; defined
+// in run/host_table.cc and run/run_services.cc, since this folder may not include run/. Any thread.
 #pragma once
 
 #include <gantry/provider.h>
@@ -10,11 +9,11 @@
 
 namespace gantry {
 
-/// The table handed to providers: a constant with a function in every slot.
+/// The table that every provider receives: a constant with a function in every slot.
 const gantry_host& host_table() noexcept;
 
-/// The tensor that the caller of a run has given for an output of a step; null: none. For kernels
-/// of the core, which may want to fill it before the shape of the result is known.
+/// The tensor that the caller of a run has bound to an output of a step; null: none. For kernels of
+/// the core that may fill it before the shape of the result is known (isolated_kernel.cc).
 const gantry_tensor* bound_output(gantry_run* run, uint32_t index);
 
 }  // namespace gantry

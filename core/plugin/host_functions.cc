@@ -21,20 +21,20 @@ namespace {
 
 std::atomic<uint64_t> allocated_bytes{0};
 
-// Stands in front of every block of `allocate`.
+// Precedes every block of `allocate`.
 struct BlockHeader {
   void* block;
   uint64_t size_bytes;
 };
 
-// Hands the value to the provider: it owns itself until value_release.
+// Passes ownership to the provider: the value owns itself until value_release.
 gantry_value* give(ValueRef value) {
   gantry_value* raw = value.get();
   raw->self = std::move(value);
   return raw;
 }
 
-// Items that a value of that kind can take, if it is no sequence, which has no limit.
+// Number of items that an optional or a map can hold.
 size_t capacity_of(const gantry_value& value) {
   switch (value.kind) {
     case GANTRY_KIND_OPTIONAL:
@@ -46,7 +46,7 @@ size_t capacity_of(const gantry_value& value) {
   }
 }
 
-// True for a map that stands for many: its values have a row for each.
+// True for a map whose values [N, C] have a row for each of N maps.
 bool is_map_of_rows(const gantry_value& value) {
   return value.kind == GANTRY_KIND_MAP && value.items.size() == 2 &&
          value.items[1]->kind == GANTRY_KIND_TENSOR && value.items[1]->shape.size() == 2;
@@ -212,8 +212,8 @@ gantry_error* HostFunctions::value_set_string(gantry_value* value, uint64_t inde
 
 void HostFunctions::value_release(gantry_value* value) {
   if (!value) return;
-  // Moved out first: the value may end with this reference, and its destructor must not meet a
-  // member in destruction.
+  // Moved out first: this may be the last reference, and resetting the member in place would run
+  // the value's destructor while the member is being changed.
   const ValueRef last = std::move(value->self);
 }
 

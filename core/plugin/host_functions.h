@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of the host table that need no run: errors, the log, memory and values. Providers
-// get them in gantry_host, whose header says what each does. Any thread.
+// The functions of the host table that need no run: errors, the log, memory and values. gantry_host
+// in provider.h documents each. Any thread.
 #pragma once
 
 #include <gantry/provider.h>
@@ -35,7 +35,7 @@ struct HostFunctions {
   static void value_release(gantry_value* value);
 };
 
-/// Bytes that providers hold through gantry_host.allocate and packed_acquire now.
+/// Bytes that providers currently hold by gantry_host.allocate and packed_acquire.
 uint64_t provider_bytes();
 
 }  // namespace gantry

@@ -21,9 +21,10 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
 constexpr uint64_t kSample = 8 * kHugePageBytes;
-constexpr nanoseconds kRemembered = std::chrono::seconds(5);  // that they are slow to get
+constexpr nanoseconds kRemembered = std::chrono::seconds(5);  // how long slow_at counts
 
-// When they were slow to get, in the steady clock's time since its epoch; long ago at first.
+// Time of the last slow allocation of a huge page, since the steady clock's epoch; long ago at
+// first.
 std::atomic<int64_t> slow_at{INT64_MIN / 2};
 
 int64_t now() { return std::chrono::steady_clock::now().time_since_epoch() / nanoseconds(1); }
@@ -36,7 +37,7 @@ constexpr int kCollapse = MADV_COLLAPSE;
 constexpr int kCollapse = 25;  // Linux 6.1; the headers of Debian 12's C library are older
 #endif
 
-/// Whether this system gathers pages on request.
+/// Whether this system has MADV_COLLAPSE.
 bool can_gather() {
   static const bool can = madvise(nullptr, 0, kCollapse) == 0;
   return can;
@@ -48,14 +49,14 @@ nanoseconds time_of_this_thread() {
   return std::chrono::seconds(now.tv_sec) + nanoseconds(now.tv_nsec);
 }
 
-/// Small pages that are to become huge ones.
+/// A range of small pages to collapse into huge pages.
 struct Range {
   std::weak_ptr<std::byte> mapping;
   std::byte* begin = nullptr;
   std::byte* end = nullptr;
 };
 
-/// Gathers ranges, on a thread that ends when there are none left.
+/// Collapses ranges on a thread that ends when there are none left.
 class Gatherer {
  public:
   static constexpr ProcessState kState = ProcessState::kHugePages;
@@ -69,7 +70,7 @@ class Gatherer {
       std::thread([this] { work(); }).detach();
       is_working_ = true;
     } catch (const std::system_error&) {
-      ranges_.clear();  // no thread to be had: the pages stay small
+      ranges_.clear();  // no thread can be started: the pages stay small
     }
   }
 
@@ -77,7 +78,7 @@ class Gatherer {
   static constexpr milliseconds kRest{500};  // after the last range, so that loading is done
   static constexpr int kPause = 1;           // for each unit of time that a page took
 
-  // True with a range to work at; false: there is none, and the thread is to end.
+  // Waits for the next range. False: there is none, and the thread must end.
   bool next(Range& range) {
     const MutexLock lock(mutex_);
     while (!ranges_.empty()) {
@@ -101,13 +102,13 @@ class Gatherer {
   static void gather(const Range& range) {
     for (std::byte* page = range.begin; page < range.end; page += kHugePageBytes) {
       const std::shared_ptr<std::byte> mapping = range.mapping.lock();
-      if (!mapping) return;  // nobody needs it any more
+      if (!mapping) return;  // the memory has been freed
       if (page == range.begin) {
         const auto length = static_cast<size_t>(range.end - range.begin);
         madvise(page, length, MADV_HUGEPAGE);
       }
       const nanoseconds before = time_of_this_thread();
-      // A wish: pages without content, and a system without memory for it, stay as they are.
+      // Best effort: pages without content stay small, and so do all if the system lacks memory.
       madvise(page, kHugePageBytes, kCollapse);
       const nanoseconds took = time_of_this_thread() - before;
       std::this_thread::sleep_for(took * kPause);
@@ -124,8 +125,8 @@ class Gatherer {
 
 HugePages::HugePages(const std::shared_ptr<std::byte>& mapping, uint64_t size_bytes)
     : mapping_(mapping), begin_(mapping.get()), size_bytes_(size_bytes) {
-  madvise(begin_, size_bytes_, MADV_HUGEPAGE);  // a wish: failure changes speed only
-  if (!can_gather()) next_ = size_bytes_;       // then they are huge now, however long it takes
+  madvise(begin_, size_bytes_, MADV_HUGEPAGE);  // best effort: failure costs speed only
+  if (!can_gather()) next_ = size_bytes_;       // no samples: pages are huge from the start
 }
 
 void HugePages::use(uint64_t size_bytes, nanoseconds slow) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Huge pages for memory that stays: asked for at once where the system has them ready, gathered
-// afterwards where it has not. In a virtual machine whose free memory goes back to its host, a huge
-// page of 2 MiB may take 6 ms to get, twenty times as long as the small pages that lie about, and a
-// model's weights need hundreds (docs/decisions/0034-loading.md).
+// Huge pages for long-lived memory: requested at once if the system has them ready, else collapsed
+// from small pages later. In a virtual machine that returns free memory to its host, a huge page of
+// 2 MiB may take 6 ms to allocate, twenty times as long as its small pages, and a model's weights
+// need hundreds (docs/decisions/0034-loading.md).
 #pragma once
 
 #include <chrono>
@@ -14,21 +14,23 @@ namespace gantry {
 
 inline constexpr uint64_t kHugePageBytes = uint64_t{2} << 20;
 
-/// A mapping that begins at a huge page, and how much of it is in use. One thread at a time.
+/// A mapping that begins at a huge page boundary, and how much of it is in use. One thread at a
+/// time.
 class HugePages {
  public:
   HugePages() = default;
-  /// Asks for huge pages for all of the mapping, of `size_bytes`. It is not touched yet.
+  /// Requests huge pages for the whole mapping of `size_bytes`. Requires that no page of it has
+  /// been touched.
   HugePages(const std::shared_ptr<std::byte>& mapping, uint64_t size_bytes);
 
-  /// Says that the first `size_bytes` are going to be written: touches pages of what is new, in
-  /// samples of one in eight. From the first that took long on, the mapping has small pages, which
-  /// a thread gathers into huge ones half a second after the last such mapping was made, pausing
-  /// for as long as it works. `slow`: CPU time of a touch that is too long.
+  /// Call before the first `size_bytes` are written: touches one in eight of their new pages. After
+  /// the first touch that takes longer than `slow` of CPU time, the rest of the mapping gets small
+  /// pages. A thread collapses these into huge pages half a second after the last such mapping was
+  /// made, pausing for as long as it works.
   void use(uint64_t size_bytes, std::chrono::nanoseconds slow = kSlow);
 
  private:
-  // A huge page that is there is cleared in 0.3 ms.
+  // A huge page that is available is cleared in 0.3 ms.
   static constexpr std::chrono::milliseconds kSlow{1};
 
   void fall_back(uint64_t from);
@@ -39,9 +41,9 @@ class HugePages {
   uint64_t next_ = 0;  // the offset of the next sample
 };
 
-/// Gathers the small pages of a range of `mapping` into huge ones, as above: later, on that thread.
-/// Only huge pages that lie whole in the range, and of those the ones with content by then. A wish:
-/// nothing tells that it was fulfilled. Any thread.
+/// Collapses the small pages of a range of `mapping` into huge pages, later and on the same thread
+/// as above. Covers huge pages that lie entirely in the range and have content by then. Best
+/// effort: success is not reported. Any thread.
 void gather_pages(const std::shared_ptr<std::byte>& mapping, std::byte* begin, uint64_t size_bytes);
 
 }  // namespace gantry

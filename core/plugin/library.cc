@@ -34,8 +34,8 @@ struct OpenLibraries {
 
 OpenLibraries& open_libraries() { return process_state<OpenLibraries>(); }
 
-// Exports with "gantry" in their name, to show what somebody meant to export: first those that are
-// an entry's but for their ending.
+// Exports with "gantry" in their name, for the message of a missing entry: first those that differ
+// from it in their ending only.
 std::string similar_exports(const std::string& path) {
   std::vector<std::string> similar;
   try {
@@ -44,7 +44,7 @@ std::string similar_exports(const std::string& path) {
       if (symbol.find("gantry") != std::string::npos) similar.push_back(symbol);
     }
   } catch (const std::exception&) {
-    return {};  // only a help for the message
+    return {};  // the message does without them
   }
   constexpr size_t kShown = 5;
   std::stable_partition(similar.begin(), similar.end(), [](const std::string& symbol) {
@@ -61,8 +61,8 @@ gantry_provider_entry open_library(const std::string& absolute_path, const FileI
   const MutexLock lock(open.mutex);
   boost::dll::shared_library library;
   try {
-    // Bound at once: a symbol that is missing must fail here and not end the process at the first
-    // call. Local is the default.
+    // RTLD_NOW: a missing symbol must fail here and not end the process at the first call.
+    // RTLD_LOCAL is the default.
     library.load(std::filesystem::path(absolute_path), boost::dll::load_mode::rtld_now);
   } catch (const std::bad_alloc&) {
     throw;
@@ -73,8 +73,8 @@ gantry_provider_entry open_library(const std::string& absolute_path, const FileI
   const bool has_entry = library.has(kEntryName);
   gantry_provider_entry entry = nullptr;
   if (has_entry) entry = &library.get<std::remove_pointer_t<gantry_provider_entry>>(kEntryName);
-  // Kept open even when refused: its initialisers have run, and may have started what closing would
-  // pull the ground from.
+  // Not closed even if it is refused: its initialisers have run, and may have started threads that
+  // use its code.
   open.all.push_back(std::move(library));
   if (FileIdentity::of(absolute_path) != checked) {
     throw Error(Code::kUnavailable,

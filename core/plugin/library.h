@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening provider libraries: by absolute path, bound at once, symbols kept local, never closed
-// while the process lives. Any thread.
+// Opens provider libraries by absolute path with RTLD_NOW | RTLD_LOCAL, and never closes them. Any
+// thread.
 #pragma once
 
 #include <gantry/provider.h>
@@ -11,9 +11,9 @@
 
 namespace gantry {
 
-/// Opens the library (again: no effect) and returns its entry. UNAVAILABLE: the loader refused,
-/// with its text, or the file is not `checked` any more. ABI_MISMATCH: no gantry_provider_v1; lists
-/// exports that look like it.
+/// Opens the library, if it is not open yet, and returns its entry. UNAVAILABLE: the loader refused
+/// (with its text), or the file is no longer `checked`. ABI_MISMATCH: no symbol gantry_provider_v1;
+/// the message lists similar exports.
 gantry_provider_entry open_library(const std::string& absolute_path, const FileIdentity& checked);
 
 }  // namespace gantry

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What finding and loading say while they work: to the log of the process, and as GANTRY_LOADER_LOG
-// wishes to standard error or a file. docs/MANIFEST.md has the words. Any thread.
+// The log of finding and loading providers: to the log of the process, and to standard error or a
+// file as GANTRY_LOADER_LOG says (docs/MANIFEST.md). Any thread.
 #pragma once
 
 #include <cstdio>
@@ -16,12 +16,11 @@ namespace gantry {
 
 class LoaderLog {
  public:
-  /// `wish` is the variable's value: a level, subjects, file=PATH, with commas between; empty:
-  /// nothing beyond the log of the process. INVALID_ARGUMENT: a word that is not known, or a file
-  /// that cannot be written.
+  /// `wish`: the variable's value: a level, subjects, file=PATH, separated by commas; empty: only
+  /// the log of the process. INVALID_ARGUMENT: an unknown word, or a file that cannot be written.
   explicit LoaderLog(const std::string& wish);
 
-  /// A line about a candidate. `subject` is a stage of ProviderReport. Never throws.
+  /// Writes a line about a candidate. `subject`: a stage of ProviderReport. Never throws.
   void write(LogLevel level, const std::string& subject, std::string_view message) noexcept;
 
  private:

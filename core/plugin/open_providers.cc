@@ -42,7 +42,8 @@ void free_slot(const std::string& key) {
   all.freed.notify_all();
 }
 
-// Whose the bytes are is only known of the last one. What was left before is not said again.
+// Warns of memory that providers did not release, when the last one closes: before that, bytes
+// cannot be told apart. Bytes already reported are not reported again.
 void warn_of_leaks(const std::string& name) {
   OpenProviders& all = open_providers();
   const MutexLock lock(all.mutex);
@@ -79,7 +80,7 @@ std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
   std::string key = origin.library.empty()
                         ? std::to_string(reinterpret_cast<uintptr_t>(origin.entry))
                         : origin.library;
-  // In another process it is another object.
+  // In another process it is another provider object.
   if (origin.isolation) key += " (isolated)";
   if (std::shared_ptr<PluginProvider> open = find_or_take(key)) {
     if (open->options() != origin.options || open->name() != manifest.name) {

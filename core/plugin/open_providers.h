@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The providers that are open in this process, so that runtimes share them and no library ever has
-// two provider objects. Any thread.
+// The providers that are open in this process. Runtimes share them, so that a library never has two
+// provider objects. Any thread.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@
 
 namespace gantry {
 
-/// The open provider of that library (or entry, without one), or a new one; it is destroyed with
-/// its last user, and a new one waits for that. UNAVAILABLE: it is open with other options.
-/// Otherwise errors as PluginProvider.
+/// The open provider of a library (of an entry, if it has no library), or a new one. A provider is
+/// destroyed when its last user releases it; a new one waits for that. UNAVAILABLE: the provider is
+/// open with other options. Otherwise errors as PluginProvider.
 std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
                                               const PluginProvider::Origin& origin,
                                               std::string& stage);

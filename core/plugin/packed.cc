@@ -26,7 +26,7 @@ struct PackedEntry {
   uint64_t size_bytes = 0;
   uint64_t users = 0;
   bool filled = false;
-  bool failed = false;  // filling threw: the entry is not in the table any more
+  bool failed = false;  // `fill` threw: the entry has been removed from the table
 };
 
 struct Packed {
@@ -41,7 +41,7 @@ struct Packed {
 
 Packed& packed() { return process_state<Packed>(); }
 
-// Takes one share of the entry.
+// Adds one user to the entry of a key.
 std::shared_ptr<PackedEntry> find_or_add(Packed& all, const Key& key, uint64_t size_bytes,
                                          bool& is_new) GANTRY_REQUIRES(all.mutex) {
   std::shared_ptr<PackedEntry>& entry = all.entries[key];
@@ -70,7 +70,7 @@ std::shared_ptr<PackedEntry> find_or_add(Packed& all, const Key& key, uint64_t s
   return entry;
 }
 
-// An entry whose filling failed: who waits for it, or comes next, makes another.
+// Removes an entry whose `fill` failed; the next caller, or one that waits for it, makes another.
 void drop(Packed& all, const Key& key, PackedEntry& entry) GANTRY_REQUIRES(all.mutex) {
   entry.failed = true;
   all.bytes -= entry.size_bytes;
@@ -103,7 +103,8 @@ const void* acquire_packed(const uint8_t key[32], uint64_t size_bytes,
     if (is_new && !entry->filled) {
       try {
         const MutexUnlock unlock(all.mutex);  // filling takes long; other keys need not wait for it
-        fill(arg, const_cast<void*>(entry->memory.get()));  // ours as long as it is not filled
+        fill(arg,
+             const_cast<void*>(entry->memory.get()));  // nobody else has it before it is filled
       } catch (...) {
         drop(all, wanted, *entry);
         throw;

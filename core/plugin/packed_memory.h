@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host memory for data that stay as long as a session does (packed weights). It is mapped, not
-// taken from the heap, so that it goes back to the system when it is released and the heap is not
-// left with holes; and it lies in huge pages, of which a model's weights need hundreds, not tens of
-// thousands.
+// Host memory for data that live as long as a session (packed weights). It is mapped, not allocated
+// on the heap, so that it goes back to the system when it is released and does not fragment the
+// heap. It has huge pages, so that a model's weights need hundreds of pages, not tens of thousands.
 #pragma once
 
 #include <cstdint>

@@ -24,8 +24,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-constexpr size_t kMostWords = 1000;         // of standard error, from its end
-constexpr size_t kMostSaidBytes = 1 << 20;  // of anything that a child says
+constexpr size_t kMostWords = 1000;         // bytes from the end of standard error
+constexpr size_t kMostSaidBytes = 1 << 20;  // of each output of the child
 
 [[noreturn]] void fail(const ProbeRequest& request, const std::string& what, int reason) {
   throw Error(Code::kUnavailable, "provider \"" + request.name +
@@ -34,7 +34,7 @@ constexpr size_t kMostSaidBytes = 1 << 20;  // of anything that a child says
                                       "; it is not opened untried");
 }
 
-// Above the numbers that the child's descriptors get, so that none of them overwrites another.
+// Moves a descriptor above those of the child (0 to 3), so that none overwrites another.
 Descriptor raised(const ProbeRequest& request, int number) {
   const Descriptor low(number);
   constexpr int kFirst = 10;
@@ -55,7 +55,7 @@ struct Pipe {
   }
 };
 
-// In memory and not through a pipe: a child that does not read must not make us wait.
+// In memory and not in a pipe: a child that does not read must not block this process.
 Descriptor request_file(const ProbeRequest& request) {
   const json document = {{"manifest_file", request.manifest_file},
                          {"manifest", request.manifest},
@@ -126,7 +126,7 @@ Outcome watch(const ProbeRequest& request, ChildWatch& child, const Pipe& verdic
   return outcome;
 }
 
-// One line, its end: there stands why a process died.
+// The end of the output as one line: it usually has the reason why a process died.
 std::string last_words(const std::string& words) {
   std::string text = words.substr(words.size() - std::min(words.size(), kMostWords));
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -164,7 +164,8 @@ ProbeVerdict judge(const ProbeRequest& request, const Outcome& outcome) {
             who + "did not end within " + std::to_string(request.timeout_ms) +
                 " ms and was ended at the stage " + stage + words};
   }
-  // Of an application that ignores SIGCHLD the system does not tell; what was written counts then.
+  // If the application ignores SIGCHLD the system does not report how the child ended; then only
+  // its output counts.
   const bool is_told = outcome.how.si_signo == SIGCHLD;
   const bool is_orderly =
       !is_told || (outcome.how.si_code == CLD_EXITED && outcome.how.si_status == 0);

@@ -44,7 +44,7 @@ std::string ProbeCache::file_of(const ProbeRequest& request) const {
 std::optional<ProbeVerdict> ProbeCache::find(const ProbeRequest& request) const {
   if (folder_.empty()) return std::nullopt;
   std::ifstream stream(file_of(request), std::ios::binary);
-  const json kept = json::parse(stream, nullptr, false);  // what is no JSON is as good as nothing
+  const json kept = json::parse(stream, nullptr, false);  // a file that is not JSON is ignored
   if (!kept.is_object()) return std::nullopt;
   try {
     ProbeVerdict verdict;
@@ -65,7 +65,8 @@ void ProbeCache::store(const ProbeRequest& request, const ProbeVerdict& verdict)
   if (folder_.empty() || !(verdict.has_passed() || verdict.is_sticky())) return;
   try {
     const fs::path file = file_of(request);
-    // Only what is made here: the folder that a variable named may be anybody's.
+    // Permissions are set only on folders made here: one that a variable names may be another
+    // user's.
     if (fs::create_directories(file.parent_path()))
       fs::permissions(file.parent_path(), fs::perms::owner_all);
     const fs::path draft = file.string() + "." + std::to_string(getpid());

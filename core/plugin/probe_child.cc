@@ -26,7 +26,7 @@ void tell(const json& line) {
   for (size_t done = 0; done < text.size();) {
     const ssize_t wrote = write(kVerdictDescriptor, text.data() + done, text.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return;  // whoever asked has gone
+    if (wrote <= 0) return;  // the parent process has ended
     done += static_cast<size_t>(wrote);
   }
 }
@@ -55,7 +55,7 @@ void open_and_close(const json& request) {
 int run_probe_child() {
   prctl(PR_SET_PDEATHSIG, 9);
   const rlimit none = {0, 0};
-  setrlimit(RLIMIT_CORE, &none);  // a crash is expected, its core file is not
+  setrlimit(RLIMIT_CORE, &none);  // a crash is possible here, and its core file of no use
   try {
     const std::string text((std::istreambuf_iterator<char>(std::cin)),
                            std::istreambuf_iterator<char>());
@@ -66,7 +66,7 @@ int run_probe_child() {
   } catch (const std::exception& error) {
     tell({{"code", static_cast<uint32_t>(Code::kInternal)}, {"message", error.what()}});
   }
-  return 0;  // an orderly end: what the library does at the end of a process is tried too
+  return 0;  // a normal exit, which tests the library's exit handlers too
 }
 
 }  // namespace gantry

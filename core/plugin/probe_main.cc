@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry-probe: started by gantry to try a provider, of no use by hand.
+// gantry-probe: started by gantry to probe a provider; not for use by hand.
 #include "plugin/child_process.h"
 #include "plugin/probe.h"
 

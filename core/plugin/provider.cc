@@ -15,8 +15,8 @@
 namespace gantry {
 namespace {
 
-// Calls a provider where it may be at its worst: an exception that crosses is a breach of the
-// contract, and one that can be reported.
+// Calls a provider's function. An exception that crosses the boundary is against the rules, and is
+// reported as an error.
 template <class Call>
 void call_provider(const std::string& who, Call&& call) {
   gantry_error* error = nullptr;
@@ -36,7 +36,7 @@ const char* state_name(uint32_t state) {
       return "ready";
     case GANTRY_DEVICE_ABSENT:
       return "absent";
-    default:  // also states that only a newer provider knows: they are no reason to use the device
+    default:  // also states of a newer provider: the device is not used
       return "blocked";
   }
 }
@@ -90,7 +90,7 @@ void PluginProvider::negotiate(const Origin& origin) {
   }
   if (!accept.api)
     throw Error(Code::kAbiMismatch, who + ": expected a table of functions, found null");
-  // Taken over before it is judged, so that close() can call the provider's destroy.
+  // Copied before it is checked, so that close() can call the provider's destroy.
   std::memcpy(&api_, accept.api, std::min<size_t>(accept.api->size, sizeof(api_)));
   if (accept.layout != GANTRY_ABI_LAYOUT) {
     throw Error(Code::kAbiMismatch, who + ": expected the layout " +
@@ -105,7 +105,7 @@ void PluginProvider::negotiate(const Origin& origin) {
   }
 }
 
-// The library is negotiated with where it is opened; what stands for it here has this host's table.
+// The worker process negotiates with the library; its proxy here has a table of this host.
 void PluginProvider::isolate(const Origin& origin) {
   WorkerOpen open;
   open.manifest_file = manifest_.name + ".json";
@@ -151,7 +151,8 @@ void PluginProvider::check_slots() const {
 void PluginProvider::enumerate() {
   struct Sink {
     PluginProvider* provider;
-    gantry_error* error = nullptr;  // the first; nothing may be thrown through the provider
+    gantry_error* error =
+        nullptr;  // the first error; callbacks must not throw through the provider
   } sink{this};
   gantry_device_sink table = {};
   table.size = sizeof(table);
@@ -174,7 +175,7 @@ void PluginProvider::enumerate() {
   find_shared_memory();
 }
 
-// Only of providers with two devices that it can be used for.
+// Only for providers with two ready devices that have memory of their own.
 void PluginProvider::find_peer_copies() {
   const auto count = std::count_if(
       devices_.begin(), devices_.end(),
@@ -186,7 +187,7 @@ void PluginProvider::find_peer_copies() {
   if (found && GANTRY_HAS(found, copy) && found->copy) peer_copies_ = found;
 }
 
-// Of providers in a process of their own the memory is not this one's to share.
+// Not for providers in a process of their own: their device memory is not of this process.
 void PluginProvider::find_shared_memory() {
   if (isolated_ || !api_.native_handle) return;
   constexpr std::string_view kKind = GANTRY_SHARED_MEMORY;
@@ -262,7 +263,7 @@ DeviceInfo PluginProvider::info(uint32_t index) const {
 }
 
 void PluginProvider::close() {
-  // In a forked child the provider's threads do not exist, and waiting for them would never end.
+  // A forked child does not have the provider's threads, and would wait for them for ever.
   if (is_forked()) return;
   const CallMark mark(mark_, MarkedCall::kDestroy);
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An opened provider: its negotiated table and the devices it reported. At most one object per
-// library lives in a process; it is shared by runtimes and sessions, and destroyed with the last of
-// them. The library itself stays mapped. Any thread.
+// An opened provider: its negotiated table and its devices. A process has at most one object per
+// library; runtimes and sessions share it, and the last of them destroys it. The library itself
+// stays mapped. Any thread.
 #pragma once
 
 #include <gantry/device.h>
@@ -27,7 +27,7 @@ class IsolatedProvider;
 /// A device as its provider reported it.
 struct PluginDevice {
   DeviceInfo info;
-  uint32_t index = 0;  ///< as claim and compile name it
+  uint32_t index = 0;  ///< gantry_claim_request.device and gantry_compile.device
   uint32_t flags = 0;  ///< GANTRY_DEVICE_*
   [[nodiscard]] bool is_ready() const { return info.state == "ready"; }
   [[nodiscard]] bool has_host_memory() const { return (flags & GANTRY_DEVICE_HOST_MEMORY) != 0; }
@@ -35,7 +35,7 @@ struct PluginDevice {
 
 class PluginProvider {
  public:
-  /// What opening needs; `stage` follows how far it came, in the words of ProviderReport.
+  /// The arguments of opening.
   struct Origin {
     gantry_provider_entry entry = nullptr;
     std::string library;  ///< absolute path, or empty
@@ -45,9 +45,9 @@ class PluginProvider {
     std::optional<IsolationSettings> isolation;
   };
 
-  /// Negotiates, checks the table, enumerates. On failure the provider's own destroy has run and
-  /// nothing is left. ABI_MISMATCH: versions or layouts do not fit, a required slot is absent.
-  /// Otherwise what the provider says.
+  /// Negotiates, checks the table and enumerates the devices. `stage`: set to the last stage
+  /// reached, as ProviderReport::stage. On failure the provider has been destroyed. ABI_MISMATCH:
+  /// versions or layouts differ, or a required slot is null. Otherwise the provider's error.
   PluginProvider(Manifest manifest, const Origin& origin, std::string& stage);
   ~PluginProvider();
   PluginProvider(const PluginProvider&) = delete;
@@ -55,33 +55,32 @@ class PluginProvider {
 
   [[nodiscard]] const std::string& name() const { return manifest_.name; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-  /// Absolute path; empty: it was added from code.
+  /// Absolute path; empty: the provider was added from code.
   [[nodiscard]] const std::string& library() const { return library_; }
-  /// The provider's table, widened to this host's: slots that it does not have are null. `self` is
-  /// in it.
+  /// The provider's table, with `self`. It has all slots of this host; those that the provider does
+  /// not have are null.
   [[nodiscard]] const gantry_provider_api& api() const { return api_; }
-  /// The extension of that name; null: it has none, or runs in a process of its own.
+  /// The extension peer_copies.h; null: the provider has none, has fewer than two usable devices,
+  /// or runs in a process of its own.
   [[nodiscard]] const gantry_peer_copies* peer_copies() const { return peer_copies_; }
-  /// Likewise.
+  /// The extension shared_memory.h; null: the provider has none, or runs in a process of its own.
   [[nodiscard]] const gantry_shared_memory* shared_memory() const { return shared_memory_; }
-  /// The process-wide options it was opened with.
+  /// The process-wide options with which it was opened.
   [[nodiscard]] const std::string& options() const { return options_; }
-  /// Every device it reported, by index.
+  /// Every device that the provider reported, by index.
   [[nodiscard]] const std::vector<PluginDevice>& devices() const { return devices_; }
-  /// The provider in a process of its own that this one stands for; null: it runs here.
+  /// The proxy of a provider in a process of its own; null: the provider runs in this process.
   [[nodiscard]] const IsolatedProvider* isolated() const { return isolated_.get(); }
-  /// As which crash marks name it.
+  /// The provider's number in crash marks.
   [[nodiscard]] MarkNumber mark() const { return mark_; }
-  /// Whether a device can still be used; one object for as long as the provider
-  /// is open.
+  /// The state of a device; the same object as long as the provider is open.
   [[nodiscard]] const std::shared_ptr<DeviceHealth>& health(uint32_t index) const {
     return health_[index];
   }
-  /// What is to be said of a device now: as reported, or blocked with the
-  /// reason.
+  /// The current state of a device: as reported, or blocked with the reason.
   [[nodiscard]] DeviceInfo info(uint32_t index) const;
-  /// The device opened for use, on first call; null for devices in host memory. UNAVAILABLE: it is
-  /// not ready, or what the provider says; a later call tries again.
+  /// The device, opened on the first call; null for devices in host memory. UNAVAILABLE: the device
+  /// is not ready; else the provider's error. After an error a later call tries again.
   gantry_device* open_device(uint32_t index);
 
  private:

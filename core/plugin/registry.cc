@@ -14,7 +14,7 @@
 namespace gantry {
 namespace {
 
-// True if a pattern meets the provider's name or a former one.
+// True if a pattern matches the provider's name or a former one.
 bool matches_any(const std::vector<std::string>& patterns, const Manifest& manifest) {
   return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
     const auto meets = [&](const std::string& name) { return matches_pattern(pattern, name); };
@@ -57,7 +57,8 @@ ProviderRegistry::ProviderRegistry(ProviderSettings settings, SearchEnvironment 
 
 ProviderRegistry::~ProviderRegistry() = default;
 
-// A variable that replaces all other places must not count in part.
+// Ignores the variables that name manifests if the site policy does not allow them. Both of them: a
+// variable that replaces all other search paths must not have part of its effect.
 void ProviderRegistry::apply_policy_to_environment() {
   if (policy_.allow_env) return;
   const std::string reason =
@@ -89,8 +90,8 @@ void ProviderRegistry::consider(const ManifestFile& file, Machine& machine) {
     row.state = "not opened";
   } catch (const Error& error) {
     if (row.state != "shadowed") candidate->reject(error);
-    // What a variable names and nobody finds is a slip in the variable. Of the configuration's,
-    // whoever checks that tells.
+    // A path in a variable that does not exist is a mistake in the variable. Those of the
+    // configuration are reported by its own checks.
     const bool is_slip = !file.problem.empty() && file.place == ManifestFile::Place::kEnvironment;
     log_->write(is_slip ? LogLevel::kWarning : LogLevel::kInfo, row.stage, error.message());
   } catch (const std::exception& error) {
@@ -123,8 +124,7 @@ void ProviderRegistry::inspect(ProviderCandidate& candidate, Machine& machine) {
   if (wants_isolation(candidate)) row.isolation = "process";
 }
 
-// The policy's word is the last; what the environment says of a name goes before what the
-// configuration says.
+// The policy decides first, then the environment's entry for the name, then the configuration.
 bool ProviderRegistry::wants_isolation(const ProviderCandidate& candidate) const {
   const std::string& name = candidate.manifest.name;
   if (policy_.forces_isolation(name)) return true;
@@ -191,7 +191,7 @@ void ProviderRegistry::add(gantry_provider_entry entry, const std::string& manif
                                               "\" is there already, from " + other->row.manifest);
     }
   }
-  policy_.check_manifest(added->manifest, true);  // its code is in the process already
+  policy_.check_manifest(added->manifest, true);  // as a bundled one: its code is in the process
   if (policy_.forces_isolation(added->manifest.name)) {
     throw Error(Code::kUnavailable,
                 "provider \"" + added->manifest.name + "\": the site policy " + policy_.file +
@@ -204,13 +204,14 @@ void ProviderRegistry::add(gantry_provider_entry entry, const std::string& manif
     other->row.state = "shadowed";
     other->row.message = "provider \"" + added->manifest.name + "\" was given in code";
   }
-  // Behind those that were given before, in front of those that were found.
+  // After those added before, before those that were found.
   const auto found = std::find_if(candidates_.begin(), candidates_.end(),
                                   [](const auto& other) { return !other->entry; });
   candidates_.insert(found, std::move(added));
 }
 
-// Who misspells what is to protect him must not believe that it does.
+// Warns of misspelt variables and of unknown providers in GANTRY_ISOLATION: the user relies on the
+// protection that they seem to give.
 void ProviderRegistry::warn_of_variables() {
   for (const std::string& slip : environment_.slips)
     log_->write(LogLevel::kWarning, "collected", slip);
@@ -272,7 +273,7 @@ LoaderReport ProviderRegistry::make_report() const {
   return report;
 }
 
-// Where it fails it would fail each time: once is enough to be told of.
+// After a failure the report is not written again, so that the error is logged once.
 void ProviderRegistry::write_report_file() {
   if (environment_.report_file.empty() || write_report(make_report(), environment_.report_file))
     return;

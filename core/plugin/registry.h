@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The providers that a runtime knows: candidates from manifests, opened when a device of theirs is
-// first wanted. A candidate that fails keeps its report row and nothing else. Any thread.
+// The providers of a runtime: candidates from manifests, opened when one of their devices is first
+// needed. A rejected candidate has a report row only. Any thread.
 #pragma once
 
 #include <gantry/device.h>
@@ -24,14 +24,14 @@
 
 namespace gantry {
 
-/// The members of the configuration that speak of providers.
+/// The members of the configuration about providers.
 struct ProviderSettings {
   std::vector<std::string> search;             ///< files or folders
-  std::vector<std::string> disable;            ///< names, with * and ? as wild cards
+  std::vector<std::string> disable;            ///< names, with * and ? as wildcards
   std::vector<std::string> trust;              ///< TrustedWriters::of_process
   std::map<std::string, std::string> options;  ///< by name: a JSON object as text
   std::map<std::string, int64_t> priority;     ///< by name, over the manifest's
-  std::string probe;  ///< "auto", "always" or "never", over the manifests'; empty: as they say
+  std::string probe;  ///< "auto", "always" or "never", over the manifests'; empty: the manifests'
   std::map<std::string, bool> isolated;              ///< by name: in a process of its own or not
   std::map<std::string, IsolationSettings> workers;  ///< by name: limits of that process
   bool is_search_from_environment = false;  ///< a variable named the file that has `search`
@@ -48,38 +48,39 @@ struct DeviceProvider {
 struct KnownProvider {
   Manifest manifest;
   bool is_disabled = false;  ///< by the configuration
-  bool is_usable = false;    ///< nothing speaks against opening it, as far as is known
-  bool is_isolated = false;  ///< in a process of its own; of usable ones
+  bool is_usable = false;    ///< not rejected and not shadowed so far
+  bool is_isolated = false;  ///< usable, and in a process of its own
 };
 
 class ProviderRegistry {
  public:
-  /// Throws what is wrong with the site policy. A provider whose options are wrong is rejected
-  /// before its library is opened.
+  /// Throws the errors of the site policy. A provider whose options are wrong is rejected before
+  /// its library is opened.
   explicit ProviderRegistry(ProviderSettings settings,
                             SearchEnvironment environment = SearchEnvironment::of_process());
   ~ProviderRegistry();
 
   /// The providers of a device that is ready, the highest priority first (the first owns its memory
   /// and streams). Opens only providers whose manifest lists the type. NOT_FOUND: no provider lists
-  /// the type (nearest one named), or no device has that id (those that are there named).
-  /// UNAVAILABLE: absent, blocked, or its providers could not be opened; each with the reason.
+  /// the type (the message has the nearest one), or no device has that id (the message lists those
+  /// that exist). UNAVAILABLE: absent, blocked, or its providers could not be opened; each with the
+  /// reason.
   std::vector<DeviceProvider> find(const Device& device);
-  /// Opens all and lists their devices, those of rejected providers not.
+  /// Opens all providers and lists the devices of those that are ready.
   std::vector<DeviceInfo> devices();
-  /// With `open` all are opened first, and rows of those that are ready warn of parts
-  /// (Manifest::parts) that models would not find: what a session does not look at.
+  /// `open`: first opens all candidates, and warns in the rows of ready ones about parts
+  /// (Manifest::parts) that cannot be opened, which sessions do not check.
   std::vector<ProviderReport> report(bool open);
   std::vector<EnvironmentVariable> environment() const { return environment_.variables; }
-  /// Rows and variables as JSON.
+  /// report() and environment() as JSON.
   std::string report_json(bool open);
-  /// Adds a provider from code in front of the others. Throws what its row would say and adds
-  /// nothing then.
+  /// Adds a provider from code before all others. If it is rejected, throws the error of its row
+  /// and adds nothing.
   void add(gantry_provider_entry entry, const std::string& manifest);
   /// Device types of all usable manifests, sorted.
   std::vector<std::string> device_types();
 
-  /// The providers whose manifest could be read, shadowed ones left out, in search order.
+  /// The providers whose manifest could be read, without shadowed ones, in search order.
   std::vector<KnownProvider> known();
 
  private:

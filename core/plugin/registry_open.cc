@@ -22,7 +22,7 @@ std::string ProviderRegistry::options_of(const Manifest& manifest) const {
   return options == settings_.options.end() ? "{}" : options->second;
 }
 
-// The file may have been replaced since it was checked: what is opened is what was looked at.
+// Checks the file again if it has been replaced since, so that the opened library is a checked one.
 void ProviderRegistry::check_again(ProviderCandidate& candidate) {
   Machine machine;
   if (FileIdentity::of(candidate.row.library) != candidate.library)
@@ -33,8 +33,8 @@ void ProviderRegistry::check_again(ProviderCandidate& candidate) {
   }
 }
 
-// What a manifest asks for, or the configuration in its place. Bundled providers were tried when
-// they were built; one that is open here has shown itself.
+// Whether to probe, as the configuration or else the manifest says. Bundled providers were tested
+// when they were built, and one that is open in this process needs no probe.
 bool ProviderRegistry::wants_probe(const ProviderCandidate& candidate) const {
   if (candidate.entry || is_provider_open(candidate.row.library)) return false;
   if (settings_.probe == "always") return true;
@@ -76,8 +76,8 @@ void ProviderRegistry::probe(ProviderCandidate& candidate) {
 
 namespace {
 
-// A provider sees options that its schema allows, whoever made the registry. The runtime has looked
-// before, to tell where in the configuration they stand.
+// Throws if options violate the provider's schema. The runtime has checked them before, with their
+// position in the configuration; this holds for every user of the registry.
 void require_good_options(const Manifest& manifest, const ProviderSettings& settings) {
   const auto options = find_by_name(settings.options, manifest);
   if (options == settings.options.end()) return;
@@ -90,7 +90,7 @@ void require_good_options(const Manifest& manifest, const ProviderSettings& sett
 
 }  // namespace
 
-// Opens the library, here or, which also tries it, in a process of its own.
+// Opens the library, in this process or in a process of its own, which needs no probe.
 void ProviderRegistry::load(ProviderCandidate& candidate, PluginProvider::Origin& origin) {
   ProviderReport& row = candidate.row;
   check_again(candidate);
@@ -111,8 +111,8 @@ void ProviderRegistry::load(ProviderCandidate& candidate, PluginProvider::Origin
 
 namespace {
 
-// What is no fault of the provider, or may not happen again; of processes that end, their
-// quarantine sets a limit.
+// True for errors that are not the provider's fault or may not happen again. Retries of crashed
+// worker processes are limited by their quarantine.
 bool may_pass(Code code) {
   return code == Code::kOutOfMemory || code == Code::kProviderCrashed || code == Code::kCancelled ||
          code == Code::kDeadlineExceeded;
@@ -207,8 +207,7 @@ std::vector<std::string> ProviderRegistry::known_types() const {
   return {types.begin(), types.end()};
 }
 
-// Strict: whoever asked for it wants to know of a broken candidate before relying on the others.
-// What a policy leaves out is as it should be.
+// GANTRY_STRICT: a rejected candidate is an error, except those that the policy rejects.
 void ProviderRegistry::require_strict() const {
   if (!environment_.is_strict) return;
   for (const auto& candidate : candidates_) {
@@ -225,8 +224,8 @@ ProviderCandidate& ProviderRegistry::candidate_of(const PluginProvider& provider
   return **found;
 }
 
-// Any order of them works, but memory and streams are the first one's: by the order of search,
-// which nobody chose for that.
+// Warns if providers of a device have equal priorities: the first in search order then owns its
+// memory and streams, which may not be what the user expects.
 void ProviderRegistry::warn_of_tie(const std::vector<DeviceProvider>& found) {
   if (found.size() < 2 || found[0].device().has_host_memory()) return;
   const ProviderCandidate& first = candidate_of(*found[0].provider);
@@ -245,7 +244,8 @@ void ProviderRegistry::warn_of_tie(const std::vector<DeviceProvider>& found) {
   log_->write(LogLevel::kWarning, "enumerate", message);
 }
 
-// Kernels of a device share its memory, and to an isolated provider that is host memory.
+// Removes providers that do not use the memory of the first one: kernels of a device share its
+// memory, and isolated providers use host memory.
 void ProviderRegistry::drop_other_memory(std::vector<DeviceProvider>& found) {
   const bool is_host = found.front().device().has_host_memory();
   std::erase_if(found, [&](const DeviceProvider& other) {
@@ -255,7 +255,8 @@ void ProviderRegistry::drop_other_memory(std::vector<DeviceProvider>& found) {
 
 namespace {
 
-// A provider that is rejected because the load has no more time says nothing of its devices.
+// Throws if the provider was rejected because the load was stopped: that says nothing about its
+// devices.
 void require_time(const ProviderReport& row) {
   const RunLimits* limits = load_limits();
   const Code code = limits ? limits->stop_code() : Code::kOk;
@@ -289,7 +290,7 @@ std::vector<DeviceProvider> ProviderRegistry::find(const Device& device) {
   return result;
 }
 
-// What nobody could read may be the provider that is missed.
+// The manifests that could not be read: one may be of the missing provider.
 std::string ProviderRegistry::unread_manifests() const {
   constexpr size_t kMostTold = 2;
   std::string text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of all candidates as JSON: what `gantry doctor --json` prints and GANTRY_LOADER_REPORT
-// receives. Pure functions but for the file.
+// The report of all candidates as JSON, for `gantry doctor --json` and the file of
+// GANTRY_LOADER_REPORT. Pure functions except write_report().
 #pragma once
 
 #include <gantry/runtime.h>
@@ -21,8 +21,7 @@ struct LoaderReport {
 /// A JSON object, indented.
 std::string to_json(const LoaderReport& report);
 
-/// Replaces the file at once, so that a reader sees one report or the other. False: it failed, and
-/// why is logged.
+/// Replaces the file atomically. False: it failed, and the reason is logged.
 bool write_report(const LoaderReport& report, const std::string& file) noexcept;
 
 }  // namespace gantry

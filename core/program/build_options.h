@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What building a program takes besides the placement, and how it fails.
+// The options of building a program, and its failure.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@ class Artefact;
 class OnnxModel;
 class Trace;
 
-/// What building a program needs besides the placement.
+/// The options of building a program.
 struct BuildOptions {
-  /// outputs get memory of their own (the main graph); bodies hand theirs to the node
+  /// true: the main graph, whose outputs have memory of their own; false: a body, whose outputs go
+  /// to its node
   bool leaves_session = true;
-  Trace* trace = nullptr;  ///< takes a span for each kernel that is compiled
-  uint32_t threads = 0;    ///< that a run may use; 0: not known
-  /// each kernel's mark is the number of its step, from 1, and no provider's
+  Trace* trace = nullptr;  ///< receives a span for each kernel compiled
+  uint32_t threads = 0;    ///< number of threads that a run may use; 0: not known
+  /// Step::mark is the number of the step, from 1, instead of a mark of its provider
   bool marks_steps = false;
-  /// has the functions that nodes call, for providers that want theirs as a model; null: none
+  /// has the functions that nodes call, for gantry_host.fragment_model; null: none
   const OnnxModel* model = nullptr;
-  /// gives compiled forms to the providers and takes them; null: none are kept
+  /// cache entry to read compiled forms from and write them to; null: none
   Artefact* artefact = nullptr;
 };
 

@@ -39,8 +39,8 @@ std::vector<const gantry_format*> formats_of(const std::vector<uint32_t>& of,
   return granted;
 }
 
-// One claim on its way to a kernel. Made and finished by one thread, claim after claim, in the
-// order of the steps; what is between may be another's.
+// Compiles one claim. One thread constructs and finishes all of them in the order of the steps;
+// run() may be called on another thread.
 class ClaimCompile {
  public:
   ClaimCompile(const CompileSite& site, const UncompiledClaim& which, Step& step)
@@ -61,7 +61,7 @@ class ClaimCompile {
 
   [[nodiscard]] bool is_on_host() const { return claim_.candidate->has_host_memory(); }
 
-  // True: there is a kernel. Once, by any thread.
+  // Calls the provider; true: there is a kernel. Called once, on any thread.
   bool run() {
     const std::string span_name = site_.options.trace ? "compile " + step_.label : std::string();
     const TraceSpan span(site_.options.trace, "compile", span_name, step_.provider);
@@ -80,7 +80,7 @@ class ClaimCompile {
     return error_ == nullptr;
   }
 
-  // Throws what the provider said.
+  // Throws the provider's error, if there is one; stores the compiled form.
   void finish() {
     if (error_) fail();
     const std::string_view implementation = to_view(step_.kernel.raw().implementation);
@@ -113,7 +113,8 @@ class ClaimCompile {
     return args;
   }
 
-  // As each claim is done, so that files that are packed are not held in memory twice.
+  // Drops the pages of compile-only constants at once, so that mapped and packed weights are not in
+  // memory together.
   void drop_used_up() const {
     for (size_t i = 0; i < slots_.inputs.size(); ++i) {
       const bool is_used_up = (claim_.inputs[i].flags & GANTRY_PORT_COMPILE_ONLY) != 0;
@@ -146,8 +147,8 @@ class ClaimCompile {
   std::vector<uint32_t> outputs_;
   std::vector<const gantry_format*> input_formats_;
   std::vector<const gantry_format*> output_formats_;
-  std::optional<gantry_fragment> fragment_;  // until the kernel is there
-  gantry_compile args_;                      // points to what stands above
+  std::optional<gantry_fragment> fragment_;  // until the kernel is compiled
+  gantry_compile args_;                      // points to the members above
   CompiledForm form_;
   gantry_error* error_ = nullptr;
 };
@@ -158,13 +159,13 @@ void compile_claims(const CompileSite& site, const std::vector<UncompiledClaim>&
                     std::vector<Step>& steps) {
   std::deque<ClaimCompile> compiles;
   std::vector<ClaimCompile*> at_once;
-  std::vector<ClaimCompile*> in_turn;  // a device's driver may serve one thread better than two
+  std::vector<ClaimCompile*> in_turn;  // on devices: drivers may not gain from several threads
   for (const UncompiledClaim& claim : claims) {
     ClaimCompile& compile = compiles.emplace_back(site, claim, steps[claim.step]);
     (compile.is_on_host() ? at_once : in_turn).push_back(&compile);
   }
-  // Once one has failed no other is begun. They are begun in their order, so that the first one
-  // that fails has been, however many threads there are.
+  // After a failure no further claim is begun. Claims are begun in order, so the first one that
+  // fails has always been begun, whatever the number of threads.
   std::atomic<bool> has_failed = false;
   std::atomic<bool> is_stopped = false;
   const RunLimits* limits = load_limits();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Granted claims compiled by their providers. Compiling is most of what loading takes, and one
-// claim needs nothing of another: those for host memory are compiled on all cores.
+// Compiles granted claims by their providers. Compiling takes most of the loading time, and claims
+// are independent, so claims in host memory are compiled on all cores.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct UncompiledClaim {
   size_t step = 0;  ///< index of its step
 };
 
-/// What compiling reads besides the claims and their steps; all borrowed during the call.
+/// The other arguments of compile_claims; borrowed during the call.
 struct CompileSite {
   const GraphPlacement& placement;
   const DeviceTable& devices;
@@ -28,10 +28,10 @@ struct CompileSite {
   const BuildOptions& options;
 };
 
-/// Sets the kernel and the mark of each claim's step, which names its node, provider, device,
-/// inputs and outputs already; keeps the compiled forms for the artefact, and drops the mapped
-/// pages of constants that only compiling reads. One thread; it returns when all are done. Errors,
-/// of the first claim that has one: CompileFailure, DEVICE_LOST.
+/// Sets the kernel and the mark of each claim's step; the step's node, provider, device, inputs and
+/// outputs must be set. Stores the compiled forms in the artefact, and drops the mapped pages of
+/// constants that only compiling reads. Called by one thread; returns when all claims are compiled.
+/// Errors, of the first claim that fails: CompileFailure, DEVICE_LOST.
 void compile_claims(const CompileSite& site, const std::vector<UncompiledClaim>& claims,
                     std::vector<Step>& steps);
 

@@ -6,7 +6,7 @@
 namespace gantry {
 namespace {
 
-// Lengths stand before texts and counts before lists, so that no two claims have one description.
+// Describes a claim. Lengths before texts and counts before lists make descriptions unambiguous.
 class Description {
  public:
   void add(uint64_t number) { text_ += std::to_string(number) + ";"; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled form of one claim on its way between its provider and the artefact: named by all
-// that the core knows of the claim, given to compile, taken from the kernel. One thread.
+// Reads and writes the compiled form of one claim (gantry_compile.blob, gantry_kernel.serialize) in
+// the compiled-model cache. Its key is a description of the claim. One thread.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace gantry {
 
 class CompiledForm {
  public:
-  /// `artefact` may be null: then nothing happens. Puts the blob, if there is one, into `args`.
+  /// Sets the blob of `args` if the artefact has one for the claim. `artefact` null: no cache.
   CompiledForm(Artefact* artefact, const Claim& claim, gantry_compile& args);
-  /// After the kernel was compiled.
+  /// Stores the kernel's compiled form in the artefact. Requires that the kernel is compiled.
   void keep(const std::string& label, const gantry_kernel& kernel) const;
 
  private:

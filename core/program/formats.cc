@@ -11,7 +11,7 @@
 namespace gantry {
 namespace {
 
-// A slot that reads a value; no port: control flow, which wants the dense order in host memory.
+// A slot that reads a value. No port: control flow, which needs dense order in host memory.
 struct FormatReader {
   const Claim* claim = nullptr;
   const Port* port = nullptr;

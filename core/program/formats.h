@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which memory order the values of a placed graph pass from kernel to kernel. Pure functions.
+// Chooses the memory formats of the values of a placed graph. Pure functions.
 #pragma once
 
 #include <unordered_map>
@@ -9,17 +9,16 @@
 
 namespace gantry {
 
-/// True if both name the same order, blocks and private layout.
+/// True if both have the same order, block and private id.
 bool is_same(const gantry_format& a, const gantry_format& b);
 
 /// True if a slot with this port may be given a value in that format.
 bool accepts(const Port& port, const gantry_format& format);
 
-/// The format of each value that is made in another one than the dense: the first of those that its
-/// producer offers which a reader on the same device takes, if every reader does or the producer's
-/// provider can bring it into the dense order for the rest (its `reorder` slot). Pure orders of the
-/// dimensions only; blocks and private layouts are not granted. Takes time in the size of the
-/// graph.
+/// The format of each value that is not dense: the first format that its producer offers and a
+/// reader on the same device accepts, provided that every reader accepts it or the producer's
+/// provider can reorder the value to dense order (gantry_provider_api.reorder). Only orders of the
+/// axes are granted, no blocks and no private formats. Takes time linear in the graph.
 std::unordered_map<const GraphValue*, gantry_format> assign_formats(
     const GraphPlacement& placement);
 

@@ -12,10 +12,10 @@ gantry_fragment::gantry_fragment(const gantry::Claim& claim, const gantry::Claim
     : model_(model) {
   nodes_.nodes.assign(claim.nodes.begin(), claim.nodes.end());
   nodes_.inputs.assign(slots.inputs.begin(), slots.inputs.end());
-  // What nobody reads is no output, so that no compiler has to make it.
+  // An output that nobody reads is left out, so that no provider has to compute it.
   std::copy_if(slots.outputs.begin(), slots.outputs.end(), std::back_inserter(nodes_.outputs),
                [](const gantry::GraphValue* value) { return value && value->is_read(); });
-  if (nodes_.outputs.empty())  // and a model has at least one
+  if (nodes_.outputs.empty())  // a model must have an output
     nodes_.outputs.assign(slots.outputs.begin(), slots.outputs.end());
 }
 

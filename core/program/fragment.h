@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fragment of gantry_compile: the nodes of one claim, which their provider can ask for as a
-// model while it compiles them.
+// gantry_compile.fragment: the nodes of one claim, which its provider can export as an ONNX model
+// while it compiles them.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@
 /// Valid during one compile call. Any thread.
 struct gantry_fragment {
  public:
-  /// `model`: has the functions that nodes call; null: there are none.
+  /// `model`: has the functions that the nodes call; null: no functions.
   gantry_fragment(const gantry::Claim& claim, const gantry::ClaimSlots& slots,
                   const gantry::OnnxModel* model);
 
-  /// Made when it is first asked for: most providers never do. Errors as export_fragment's.
+  /// The nodes as a model, exported on the first call, since most providers never ask. Errors as
+  /// export_fragment.
   const gantry::ExportedModel& exported();
 
  private:

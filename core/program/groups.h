@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is scheduled as one: the claims of a placed graph and the nodes of control flow, in the
-// order in which they are issued. Pure functions.
+// Orders the claims and the control-flow nodes of a placed graph topologically. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +9,14 @@
 
 namespace gantry {
 
-/// Unit of scheduling: a claim, or a node that the core schedules.
+/// Unit of scheduling: a claim, or a control-flow node that the core runs.
 struct Group {
   const Claim* claim = nullptr;
   Node* node = nullptr;  ///< of control flow
-  uint32_t first = 0;    ///< id of its first node, which orders the groups that are ready
+  uint32_t first = 0;    ///< id of the first node; of several ready groups the lowest comes first
 };
 
-/// Groups in an order in which each stands after those it reads from; where there is a choice, in
-/// graph order. INTERNAL: a cycle.
+/// The groups in topological order; where there is a choice, in graph order. INTERNAL: a cycle.
 std::vector<Group> ordered_groups(const GraphPlacement& placement);
 
 }  // namespace gantry

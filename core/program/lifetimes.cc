@@ -8,8 +8,8 @@
 namespace gantry {
 namespace {
 
-// A kernel whose work is the same in every run of a plan: on a device that can capture, nothing
-// to wait for, nothing read from or written to host memory but constants.
+// True of a kernel whose work is the same in every run of a plan: its device supports captures, it
+// waits for nothing, and in host memory it reads only constants and writes nothing.
 bool is_capturable(const Step& step, const std::vector<SlotInfo>& slots,
                    const DeviceTable& devices) {
   if (step.kind != StepKind::kKernel || step.space == 0 || !devices.can_capture(step.space) ||
@@ -22,8 +22,8 @@ bool is_capturable(const Step& step, const std::vector<SlotInfo>& slots,
          std::all_of(step.outputs.begin(), step.outputs.end(), is_there);
 }
 
-// Whether each step reads what stands before all steps or was made by one before it, and no slot is
-// made twice.
+// True if every step reads only slots without a producer or of an earlier step, and no slot is
+// written twice.
 [[maybe_unused]] bool are_in_order(const std::vector<Step>& steps, size_t slot_count) {
   std::vector<uint8_t> is_made_later(slot_count, 0);
   for (const Step& step : steps) {
@@ -54,8 +54,8 @@ void find_lifetimes(std::vector<Step>& steps, const std::vector<SlotInfo>& slots
     for (const uint32_t slot : step.inputs) {
       if (slot == kNoSlot) continue;
       last[slot] = i;
-      // A device may read host memory, or another device's, long after the step was issued, so it
-      // is kept until the run ends.
+      // A device may read host memory, or memory of another device, long after the step was issued,
+      // so that memory is not released before the run ends.
       if (step.space != 0 && slots[slot].space != step.space) kept[slot] = 1;
     }
     for (const uint32_t slot : step.outputs) {
@@ -76,8 +76,8 @@ void find_lifetimes(std::vector<Step>& steps, const std::vector<SlotInfo>& slots
       const bool ends = slot != kNoSlot && std::find(step.releases.begin(), step.releases.end(),
                                                      slot) != step.releases.end();
       step.ends_here.push_back(ends ? 1 : 0);
-      // Work on the device that wrote the slot is ordered by its stream; everyone else waits on
-      // the host.
+      // Steps on the device that wrote the slot are ordered by its stream; other steps need a wait
+      // on the host.
       if (slot == kNoSlot || slots[slot].event_space == 0 || waited[slot]) continue;
       step.waits.push_back(slot);
       waited[slot] = 1;
@@ -113,7 +113,7 @@ void find_homes(const std::vector<Step>& steps, const std::vector<uint32_t>& inp
       continue;
     const uint32_t made = copy->inputs[0];
     const Step* kernel = maker[made];
-    // A reorder's result is asked for as a kernel's is.
+    // A reorder requests its output as a kernel does.
     if (!kernel || kernel->kind == StepKind::kCopy || kernel->space != slots[made].space) continue;
     slots[made].resident_output = static_cast<uint32_t>(i);
     output_homes[i] = slots[made].space;

@@ -20,7 +20,7 @@
 namespace gantry {
 namespace {
 
-// Bodies in the order in which the executor knows them: then, else; body.
+// Bodies in the order of Program::bodies: then, else; or the one body.
 std::vector<const Graph*> bodies_by_role(const Node& node) {
   std::vector<const Graph*> bodies;
   for (const char* role : {"then_branch", "else_branch", "body"}) {
@@ -115,14 +115,14 @@ class ProgramBuilder {
     return found == formats_.end() ? nullptr : found->second;
   }
 
-  // The slot of a value in one space and in the dense order or its format; kNoSlot: none yet.
+  // The slot of a value in one space, dense or in its format; kNoSlot: none yet.
   [[nodiscard]] uint32_t find_slot(const GraphValue* value, uint32_t space, bool in_format) const {
     const auto found = slots_.find({value, space, in_format});
     return found == slots_.end() ? kNoSlot : found->second;
   }
 
-  // Slot of a constant in host memory. Mapped files place constants at any byte; kernels that do
-  // not take that get a copy.
+  // Slot of a constant in host memory. In a mapped file a constant may start at any byte; kernels
+  // that need it aligned read a copy.
   uint32_t constant_on_host(const GraphValue* value, bool may_be_unaligned) {
     const bool as_is = may_be_unaligned || value->constant->kind != GANTRY_KIND_TENSOR ||
                        is_aligned(*value->constant);
@@ -163,8 +163,8 @@ class ProgramBuilder {
     return slot;
   }
 
-  // The slot in which `value` can be read in `space` in the dense order; adds the copy or the
-  // reorder that brings it there.
+  // The slot in which `value` can be read in `space` in dense order; adds the copy or the reorder
+  // if there is none yet.
   uint32_t readable(const GraphValue* value, uint32_t space, bool may_be_unaligned = false) {
     if (value->constant) {
       return space == 0 ? constant_on_host(value, may_be_unaligned)
@@ -173,8 +173,9 @@ class ProgramBuilder {
     if (const uint32_t slot = find_slot(value, space, false); slot != kNoSlot) return slot;
     if (const uint32_t slot = find_slot(value, space, true); slot != kNoSlot)
       return add_reorder(value, slot);
-    // Between two devices the way leads through host memory, unless their provider has a shorter
-    // one. Memory of a body's frame is used again before a run ends, which that way does not bear.
+    // Between two devices the value is copied through host memory, unless their provider has peer
+    // copies. A body has no peer copies: its frame's memory is reused before the run ends, while
+    // such a copy may still read it.
     const uint32_t home = space_made_in(value);
     const bool is_direct = home == 0 || space == 0 ||
                            (options_.leaves_session && devices_.can_copy_between(home, space));
@@ -193,7 +194,7 @@ class ProgramBuilder {
                     is_anywhere || (port.flags & GANTRY_PORT_UNALIGNED) != 0);
   }
 
-  // The slot in which a value is made, or a copy of it in host memory.
+  // The value's slot in the lowest space, so that of a copy in host memory if there is one.
   uint32_t home_of(const GraphValue* value) const {
     const auto home = slots_.lower_bound({value, 0, false});
     if (home == slots_.end() || std::get<0>(home->first) != value)
@@ -201,7 +202,7 @@ class ProgramBuilder {
     return home->second;
   }
 
-  // The space of the first of its slots.
+  // The space of the value's first slot, in which it is made.
   [[nodiscard]] uint32_t space_made_in(const GraphValue* value) const {
     uint32_t first = home_of(value);
     for (auto at = slots_.lower_bound({value, 0, false});

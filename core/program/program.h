@@ -20,9 +20,8 @@ class Program {
  public:
   using Bodies = std::vector<std::unique_ptr<Program>>;
 
-  /// Compiles every claim. The graph must outlive the program. Throws
-  /// CompileFailure, whose message names the node, the provider and what its
-  /// compile says; DEVICE_LOST; OUT_OF_MEMORY for constants.
+  /// Compiles every claim. The graph must outlive the program. Throws CompileFailure, whose message
+  /// has the node, the provider and the provider's error; DEVICE_LOST; OUT_OF_MEMORY for constants.
   Program(const GraphPlacement& placement, DeviceTable& devices,
           const std::vector<std::vector<DeviceProvider>>& owners, const BuildOptions& options);
   ~Program();
@@ -33,7 +32,8 @@ class Program {
   /// The programs of the bodies of a control-flow step: then, else; or the one body. None of other
   /// steps.
   [[nodiscard]] const Bodies& bodies(size_t step) const { return bodies_[step]; }
-  /// Of nodes whose kernels tell, those in bodies too. Borrowed from the kernels.
+  /// gantry_kernel.implementation of the nodes that have one, nodes of bodies included. Borrowed
+  /// from the kernels.
   [[nodiscard]] Implementations implementations() const;
   [[nodiscard]] const std::vector<SlotInfo>& slots() const { return slots_; }
   /// by graph input; kNoSlot: not read
@@ -42,13 +42,14 @@ class Program {
   [[nodiscard]] const std::vector<OutputSource>& outputs() const { return outputs_; }
   /// by graph input
   [[nodiscard]] const std::vector<uint8_t>& signature_inputs() const { return signature_inputs_; }
-  /// by graph input: the device space that it is copied to, if nothing else reads it; else 0
+  /// by graph input: the space of the only device that reads it; 0: the host or several spaces do
   [[nodiscard]] const std::vector<uint32_t>& input_homes() const { return input_homes_; }
-  /// by graph output: the space of the slot whose `resident_output` it is; else 0
+  /// by graph output: the space of the device that makes it for the caller only, the slot whose
+  /// `resident_output` it is; else 0
   [[nodiscard]] const std::vector<uint32_t>& output_homes() const { return output_homes_; }
   [[nodiscard]] bool has_capturable_segments() const { return has_capturable_segments_; }
   [[nodiscard]] uint64_t copies() const { return copies_; }  ///< copy steps, bodies included
-  /// of all constants kept for runs, bodies included
+  /// size of all constants that runs use, bodies included
   [[nodiscard]] uint64_t constant_bytes() const;
 
  private:
@@ -66,8 +67,9 @@ class Program {
   bool has_capturable_segments_ = false;
 };
 
-/// Every step, bodies after the step that runs them, with the name that a placement gives to its
-/// first node ("outer/body/inner") and how many bodies it is in.
+/// Calls `take` for every step, and for the steps of bodies after the step that runs them. `name`:
+/// of the step's first node, as NodePlacement has it ("outer/body/inner"). `depth`: number of
+/// bodies that enclose the step.
 void for_each_step(
     const Program& program,
     const std::function<void(const Step&, const std::string& name, uint32_t depth)>& take);

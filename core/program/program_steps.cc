@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of a program that is built, its bodies included.
+// Queries of a built program, bodies included.
 #include <cstddef>
 #include <functional>
 #include <string>

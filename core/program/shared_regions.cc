@@ -11,7 +11,8 @@
 namespace gantry {
 namespace {
 
-// What kernels may take addresses, counts or shapes from.
+// True of types that may hold indices or sizes, which a worker process must not be able to change,
+// and of tensors too small to share.
 bool stays_private(const TypeInfo& type) {
   if (may_hold_indices(type.dtype)) return true;
   const bool is_known = type.has_rank && std::all_of(type.shape.begin(), type.shape.end(),
@@ -27,7 +28,7 @@ void set_area(std::vector<SlotInfo>& slots, uint32_t slot, uint32_t area) {
   if (info.space == 0 && info.area == 0 && !info.constant) info.area = area;
 }
 
-// A value that may lie where an input lies takes the input along.
+// An output that shares its input's memory puts that input into the same area.
 void follow_repeats(const std::vector<Step>& steps, std::vector<SlotInfo>& slots) {
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     for (size_t i = 0; i < step->outputs.size() && i < step->output_ports.size(); ++i) {

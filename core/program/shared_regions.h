@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values of a program lie in memory that a worker process sees, so that nothing is copied on
-// the way to its provider and back. Pure but for areas that are added to the device table.
+// Chooses the values of a program that live in memory shared with a worker process, so that its
+// provider reads and writes them without copies. Pure, but adds areas (shared-memory regions) to
+// the device table.
 #pragma once
 
 #include <vector>
@@ -10,9 +11,9 @@
 
 namespace gantry {
 
-/// Sets SlotInfo::area of `slots`: of what steps of isolated providers read, of what such steps
-/// make for the caller, of everything else that leaves the session with them, since it may be the
-/// next input, and of what these may lie over.
+/// Sets SlotInfo::area of these slots: inputs of steps of isolated providers, graph outputs that
+/// such steps make, all other graph outputs (which may be inputs of the next run), and inputs whose
+/// memory such an output may share (gantry_port.repeats).
 void assign_areas(const std::vector<Step>& steps, const std::vector<OutputSource>& outputs,
                   DeviceTable& devices, std::vector<SlotInfo>& slots);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program is made of: slots for values, and the steps that read and write them. Nothing here
-// knows of the program, so that what examines its steps needs no more than these types.
+// The parts of a program: slots for values, and the steps that read and write them. Code that only
+// examines steps includes this header and not program.h.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,27 @@ namespace gantry {
 
 inline constexpr uint32_t kNoSlot = UINT32_MAX;
 
-/// A value in one memory space. Every value has a slot in the space where it is made and in each
-/// space that reads it.
+/// A value in one memory space. A value has a slot in the space where it is made and in every space
+/// that reads it.
 struct SlotInfo {
   std::string name;
   const TypeInfo* type = nullptr;  ///< as declared; borrowed from the graph
   uint32_t space = 0;
   ValueRef constant;  ///< set: always this value
-  /// session output it is: memory of its own in each run, never the arena's
+  /// the graph output that the slot is, which has new memory in each run, outside the arena
   uint32_t output = kNoSlot;
   /// host memory written by the device of this space: readers wait for its event
   uint32_t event_space = 0;
   std::shared_ptr<const gantry_format> format;  ///< null: dense
-  /// of space 0, if not 0: the area (DeviceTable::area_of) in which a worker process reads or makes
-  /// it in place
+  /// of a slot in host memory: the shared-memory region (DeviceTable::area_of) in which a worker
+  /// process reads or makes the value in place; 0: none
   uint32_t area = 0;
-  /// of a device: the session output that it is copied to for nobody else; where the caller's
-  /// memory is the device's, it is made there
+  /// of a slot on a device that is only copied to the host for this graph output: if the caller's
+  /// tensor is on the device, the value is made in that tensor
   uint32_t resident_output = kNoSlot;
 };
 
-/// A compiled kernel; owns it.
+/// Owns a compiled kernel.
 class CompiledKernel {
  public:
   CompiledKernel() = default;
@@ -55,7 +55,7 @@ class CompiledKernel {
   gantry_kernel kernel_ = {};
 };
 
-/// A reorder brings a value into the dense order, by the provider that made it.
+/// kReorder: the provider that made a value copies it into dense order.
 enum class StepKind : uint8_t { kKernel, kCopy, kReorder, kControlFlow };
 
 struct Step {
@@ -67,28 +67,27 @@ struct Step {
   std::string provider;
   std::string kernel_name;  ///< the provider's
   std::string device;
-  uint32_t space = 0;  ///< where the kernel runs; of a copy the device's space, of two the target's
-  std::shared_ptr<PluginProvider> owner;  ///< outlives the kernel, so it stands before it
+  uint32_t space = 0;  ///< of the kernel; of a copy the device's, between two devices the target's
+  std::shared_ptr<PluginProvider> owner;  ///< must outlive the kernel, so it is declared first
   CompiledKernel kernel;
-  uint64_t mark = 0;              ///< that its kernel runs, for a process that ends in it
+  uint64_t mark = 0;              ///< crash mark: names the kernel if the process crashes in it
   std::vector<uint32_t> inputs;   ///< slots, or kNoSlot
   std::vector<uint32_t> outputs;  ///< slots, or kNoSlot
   std::vector<Port> output_ports;
   std::vector<uint8_t> wanted;  ///< by output
-  /// by input: nobody reads that slot later and its memory may be taken over
+  /// by input: no later step reads that slot, and its memory may be reused for an output
   std::vector<uint8_t> ends_here;
   std::vector<uint32_t> releases;  ///< slots whose last use is this step
   std::vector<uint32_t> waits;     ///< slots whose event the host waits for before this step
-  /// Steps from here on, this one included, that may be captured as one; 0:
-  /// none begin here.
+  /// Number of steps of the capturable segment that begins with this step; 0: no segment does.
   uint32_t capturable_steps = 0;
-  const Node* control = nullptr;  ///< of control flow; Program::bodies has its bodies
+  const Node* control = nullptr;  ///< the If, Loop or Scan node; Program::bodies has its bodies
 };
 
-/// Where an output of the graph comes from.
+/// The slot of a graph output.
 struct OutputSource {
   uint32_t slot = kNoSlot;
-  bool direct = false;  ///< the slot leaves the session; else its content is copied out
+  bool direct = false;  ///< the caller receives the slot's own memory; else a copy of its value
 };
 
 }  // namespace gantry

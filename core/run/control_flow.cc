@@ -45,7 +45,7 @@ void run_if(Frame& frame, uint32_t step_index) {
   body.reset();
 }
 
-// Lets one more element of `size` numbers follow the `count` that stand in the slot's memory.
+// Makes room in the slot's memory for one more element of `size` values after the first `count`.
 void make_room(Frame& body, Slot& target, int64_t size, int64_t count, int64_t most) {
   const DType dtype = target.value.dtype;
   const uint64_t used = bytes_of(dtype, count * size);
@@ -60,7 +60,7 @@ void make_room(Frame& body, Slot& target, int64_t size, int64_t count, int64_t m
   }
   target.value.view.data = target.block->data;
   target.value.view.size_bytes = needed;
-  // Of packed numbers the last byte may have bits that nobody is going to write.
+  // The last byte of a packed type may have bits that no element writes.
   if (needed > used) static_cast<std::byte*>(target.block->data)[needed - 1] = std::byte{0};
 }
 
@@ -161,7 +161,7 @@ class LoopRun {
     for (size_t i = 0; i < carried_count_; ++i) body_.set_from(inputs[2 + i], state_.carried[i]);
     pass_captures(frame_, step_, body_);
     const std::vector<OutputSource>& outputs = body_.program().outputs();
-    // What the last iteration makes goes where it stays.
+    // The last iteration makes its outputs in their final memory.
     const bool is_last = number + 1 == limit;
     for (size_t i = 0; is_last && i < carried_count_; ++i) {
       if (step_.wanted[i]) body_.deliver(outputs[1 + i].slot, frame_, step_.outputs[i]);
@@ -246,7 +246,7 @@ class LoopRun {
   Frame& body_;
   ControlState& state_;
   size_t carried_count_;
-  bool is_handed_out_ = false;  // the carried values: they stand in their outputs
+  bool is_handed_out_ = false;  // the carried values are in the outputs of the node
 };
 
 }  // namespace

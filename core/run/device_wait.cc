@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for devices: as long as it takes, or, in a run that may be stopped,
-// by asking, so that a device that does not answer can be left.
+// Waits for devices. A run without limits blocks until the device is done. A run that can be
+// stopped polls, so that it can return although the device does not respond.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Asks until the event is complete; false: `goes_on` said that it is enough.
+// Polls until the event is complete; false: `goes_on` returned false first.
 template <class GoesOn>
 bool poll(const MemorySpace& space, gantry_event* event, const std::string& label,
           GoesOn&& goes_on) {
@@ -83,18 +83,17 @@ std::optional<Error> RunResources::quiesce() noexcept {
       if (at.health()->is_good()) at.check(at.api->stream_synchronize(streams_[i]), at.name());
     } catch (const Error& error) {
       if (!first) first = error;
-    } catch (...) {  // no memory for a message: what counts is that the device
-                     // is at rest
+    } catch (...) {  // no memory for a message: the device is idle all the same
     }
   }
   return first;
 }
 
-// False: the run was stopped, and the device is still at work when the grace is
-// over.
+// Waits until the device is idle. False: the run was stopped, and the device is still busy after
+// the grace period.
 bool RunResources::comes_to_rest(uint32_t space) {
   const MemorySpace& at = devices_.space(space);
-  // Of a run that nobody stops the device may take all the time it needs.
+  // Without limits there is no time to keep: synchronizing waits.
   if (!limits.can_stop() || !at.api->event_query || !at.health()->is_good()) return true;
   std::optional<Clock::time_point> end;
   try {
@@ -105,8 +104,7 @@ bool RunResources::comes_to_rest(uint32_t space) {
       return now < *end;
     });
   } catch (const Error&) {
-    return true;  // the work has failed, so it has ended; synchronizing tells
-                  // how
+    return true;  // the work has failed, so it has ended; synchronizing returns the error
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program made ready to run: its main frame, the captures of that frame, and the resources of
-// both. Serves one run at a time; what it has stays for the next.
+// The mutable state of a run: the program's main frame, the captures of that frame, and the
+// resources of both. Used by one run at a time and reused by the next.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace gantry {
 
 class ExecutionContext {
  public:
-  /// `threads`: that the run may use. Program and devices must outlive the context. Errors: of
-  /// making streams and the kernels' contexts.
+  /// `threads`: number of threads that the run may use. Program and devices must outlive the
+  /// context. Errors: of creating streams and the kernels' contexts.
   ExecutionContext(const Program& program, const DeviceTable& devices, uint32_t threads);
-  /// Waits until the devices are at rest.
+  /// Waits until the devices are idle.
   ~ExecutionContext();
   ExecutionContext(const ExecutionContext&) = delete;
   ExecutionContext& operator=(const ExecutionContext&) = delete;
@@ -28,13 +28,13 @@ class ExecutionContext {
   [[nodiscard]] const RunResources& resources() const { return resources_; }
   [[nodiscard]] Frame& main() { return main_; }
   [[nodiscard]] CaptureCache& captures() { return captures_; }
-  /// Between runs: gives all memory back, and with it the captures and the plan, which hold
-  /// addresses in it.
+  /// Frees all memory, and with it the captures and the plan, which hold addresses in it. Between
+  /// runs only.
   void drop_memory();
 
   std::shared_ptr<const MemoryPlan> plan;  ///< bound to the main frame
   Signature signature;                     ///< of the run, reused between runs
-  std::vector<ValueRef> kept_inputs;       ///< of the run in which it was abandoned
+  std::vector<ValueRef> kept_inputs;       ///< inputs of the run that a hung device may still read
 
  private:
   RunResources resources_;  // before what uses it

@@ -18,7 +18,7 @@
 namespace gantry {
 namespace {
 
-// What a device that does not come to rest may use for ever.
+// Everything that a hung device may still read or write: held until the process ends.
 struct AbandonedRuns {
   static constexpr ProcessState kState = ProcessState::kAbandonedRuns;
 
@@ -33,7 +33,7 @@ struct AbandonedRuns {
 
 }  // namespace
 
-// A context for the length of a run.
+// Holds a context for the duration of a run.
 class Executor::Lease {
  public:
   Lease(Executor& executor, const RunLimits& limits)
@@ -66,8 +66,7 @@ Executor::~Executor() {
   keep_for_good(nullptr);  // the program, for its constants
 }
 
-// A device that does not come to rest may use the context, and what it was made
-// from, for ever.
+// A hung device may use the context, its program and its devices until the process ends.
 void Executor::keep_for_good(std::unique_ptr<ExecutionContext> context) const {
   AbandonedRuns& abandoned = process_state<AbandonedRuns>();
   const MutexLock lock(abandoned.mutex);
@@ -102,19 +101,18 @@ void Executor::release(ExecutionContext* context) {
   }
 }
 
-// Memory of contexts that no run uses, for one that has none left.
 void Executor::give_back_idle() noexcept {
   contexts_.for_each_free([](ExecutionContext& context) { context.drop_memory(); });
 }
 
-// True of host memory, and of memory of the device that the value is made or read on.
+// True of a value in host memory, and of one on the device `home`, where the program makes or reads
+// it.
 bool Executor::is_at_home(const ValueRef& value, uint32_t home) const {
   return !value || !value->home ||
          (home != 0 && devices_->space(home).device == value->home->handle);
 }
 
-// A run some of whose tensors lie in the memory of a device that does not read or make them, or not
-// alone: the run has tensors of the host in their place.
+// A run with device tensors that cannot be used in place: copies them to and from host tensors.
 void Executor::run_across(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
                           const RunOptions& options, const MakeOutput* make,
                           std::atomic<uint64_t>* mark, std::span<const uint8_t> left) {
@@ -122,7 +120,7 @@ void Executor::run_across(std::span<const ValueRef> inputs, std::span<ValueRef> 
   std::vector<ValueRef> made(outputs.begin(), outputs.end());
   for (size_t i = 0; i < given.size(); ++i) {
     if (is_at_home(given[i], program_->input_homes()[i])) continue;
-    static_cast<void>(space_of(*devices_, *given[i]));  // throws if it is none of the session's
+    static_cast<void>(space_of(*devices_, *given[i]));  // throws if not a device of the session
     given[i] = make_tensor(given[i]->dtype, given[i]->shape);
     copy_across(*inputs[i], *given[i]);
   }
@@ -233,8 +231,8 @@ void Executor::execute(ExecutionContext& context, std::span<const ValueRef> inpu
   frame.reset();
 }
 
-// In a catch block: brings the context to rest and throws what the run ends
-// with.
+// Called in a catch block: waits for the devices, resets the context and throws the error of the
+// run.
 void Executor::fail(ExecutionContext& context, std::span<const ValueRef> inputs) {
   RunResources& resources = context.resources();
   const std::optional<Error> late = resources.quiesce();
@@ -261,7 +259,7 @@ void Executor::fail(ExecutionContext& context, std::span<const ValueRef> inputs)
                   error.message() + ", and a device of it did not come to rest within " +
                       std::to_string(options_.stop_grace_ms) + " ms and will not be used any more");
     }
-    // What failed on a device is the cause of what went wrong after it.
+    // A device's error is the cause of host errors after it.
     if (late && !was_stopped) throw Error(*late);
     throw;
   } catch (const std::bad_alloc&) {
@@ -280,10 +278,10 @@ void Executor::write_signature(const ExecutionContext& context, std::span<const 
     if (outputs[i] && outputs[i]->home) {
       add_address(i, outputs[i]->view.data);
     } else if (context.resources().leaves(static_cast<uint32_t>(i))) {
-      add_address(i, nullptr);  // made by the run, and by none of a plan that goes to the host
+      add_address(i, nullptr);  // tells it from a plan that copies the output to the host
     }
   }
-  signature.push_back(-1);  // behind the outputs
+  signature.push_back(-1);  // end of the outputs
   for (size_t i = 0; i < inputs.size(); ++i) {
     const gantry_value& value = *inputs[i];
     signature.push_back(static_cast<int64_t>(value.kind) << 32 | static_cast<int64_t>(value.dtype));
@@ -291,8 +289,8 @@ void Executor::write_signature(const ExecutionContext& context, std::span<const 
     signature.insert(signature.end(), value.shape.begin(), value.shape.end());
     if (value.home) add_address(i, value.view.data);
     if (!program_->signature_inputs()[i] || !value.view.data) continue;
-    // A value that decides shapes is small; of a large one the first bytes tell most cases apart,
-    // the rest diverges.
+    // Values that decide shapes are small. Of a large one the first bytes distinguish most cases;
+    // a run that differs behind them diverges from its plan.
     const size_t bytes = std::min<size_t>(value.view.size_bytes, 256);
     const size_t first = signature.size();
     signature.resize(first + (bytes + sizeof(int64_t) - 1) / sizeof(int64_t));
@@ -314,7 +312,7 @@ void Executor::run_recorded(ExecutionContext& context) {
   frame.record(&recorder);
   frame.run();
   frame.record(nullptr);
-  // Where it was made is not in the signature of this run; the next one brings it along.
+  // The new tensor's address is not in this run's signature. The next run's signature has it.
   if (context.resources().has_made_left) return;
   std::shared_ptr<const MemoryPlan> plan = frame.make_plan(recorder, context.signature);
   const MutexLock lock(mutex_);
@@ -335,7 +333,7 @@ void Executor::collect_outputs(ExecutionContext& context, std::span<ValueRef> ou
   for (size_t i = 0; i < outputs.size(); ++i) {
     const OutputSource& source = program_->outputs()[i];
     const Slot& slot = context.main().slot(source.slot);
-    // A kernel may hand over a value of its own although memory was bound.
+    // A kernel may set a value of its own (output_value) although memory was bound.
     if (source.direct && slot.ref && (!outputs[i] || outputs[i] == slot.ref)) {
       outputs[i] = slot.ref;
       continue;

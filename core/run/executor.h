@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program: keeps memory plans, and serves each run from one of them in a context of its
-// pool. Any thread; runs may overlap.
+// Runs a program: caches execution contexts and memory plans, and uses one of each for every run.
+// Any thread; runs may overlap.
 #pragma once
 
 #include <functional>
@@ -21,54 +21,57 @@ class Executor {
  public:
   struct Options {
     uint64_t stop_grace_ms = 2000;  ///< see RunResources::quiesce
-    bool capture = true;            ///< where devices can; see CaptureCache
-    /// called by a run that has no memory left, so that others with the same budget give theirs;
+    bool capture = true;            ///< use captures on devices that support them; see CaptureCache
+    /// called by a run that finds no memory left, to free memory of others with the same budget;
     /// null: give_back_idle()
     std::function<void()> give_back_more = {};
   };
-  /// `threads`: that one run may use. `trace`: times every step and may keep records; null: none;
-  /// must outlive the executor.
+  /// `threads`: number of threads that one run may use. `trace`: takes the time of every step and
+  /// may keep records; null: no times; must outlive the executor.
   Executor(std::unique_ptr<const Program> program, std::shared_ptr<const DeviceTable> devices,
            uint32_t threads, Trace* trace, const Options& options);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Runs that may go on at once.
+  /// The number of runs that may go on at once.
   static size_t most_contexts() noexcept;
 
-  /// Runs once. `inputs`: by graph input, checked by the caller. `outputs`: by graph output; a set
-  /// entry is a tensor to be filled, an empty one is set to a new value. Tensors in the memory of
-  /// devices are used in place where the program has their homes there, and copied elsewhere. Waits
-  /// for a free context.
-  /// Allocates nothing when all outputs are set and the signature is known. `make`: makes the
-  /// memory of outputs that are not set, except for those that are another's too; null: memory of
-  /// the heap. `mark`: takes the marks of kernels that run; null: the process's own does. Errors:
-  /// what a kernel says, CANCELLED, DEADLINE_EXCEEDED. `left`: by graph output, not 0: one that has
-  /// its home on a device and is left there, in a tensor that takes the place of one that is not
-  /// set or does not fit; empty: none.
+  /// Runs once. Waits for a free context. Allocates nothing if all outputs are set and the
+  /// signature is known. Device tensors are used in place if the program reads or makes the value
+  /// on that device only (Program::input_homes, output_homes), and copied otherwise.
+  /// `inputs`: by graph input, checked by the caller.
+  /// `outputs`: by graph output; a set entry is a tensor to fill, an empty one is set to a new
+  /// value.
+  /// `make`: makes the memory of direct outputs (OutputSource::direct) that are not set; null: heap
+  /// memory.
+  /// `mark`: receives Step::mark of each kernel that runs; null: the mark of this process does.
+  /// `left`: by graph output, not 0: the output stays on the device of its home, in the tensor of
+  /// `outputs`, or in a new one if that is not set or has another shape; empty: no output does.
+  /// Errors: of kernels and devices; CANCELLED, DEADLINE_EXCEEDED.
   void run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs, const RunOptions& options,
            const MakeOutput* make = nullptr, std::atomic<uint64_t>* mark = nullptr,
            std::span<const uint8_t> left = {});
 
   [[nodiscard]] const Program& program() const { return *program_; }
   [[nodiscard]] const DeviceTable& devices() const { return *devices_; }
-  /// The same for what outlives the executor.
+  /// The same, for objects that outlive the executor.
   [[nodiscard]] const std::shared_ptr<const DeviceTable>& shared_devices() const {
     return devices_;
   }
-  /// Times of the steps, bodies included; empty without a trace.
+  /// Times of the steps, bodies included, longest first; empty without a trace.
   [[nodiscard]] std::vector<NodeTime> profile() const;
   void reset_profile();
   [[nodiscard]] MemoryUse memory() const;
-  /// Drops the memory of contexts that no run uses.
+  /// Frees the memory of contexts that no run uses.
   void give_back_idle() noexcept;
 
  private:
   class Lease;
   std::unique_ptr<ExecutionContext> make_context(size_t number);
   void keep_for_good(std::unique_ptr<ExecutionContext> context) const;
-  /// Whether a worker process could change an index in it while a kernel uses it.
+  /// Whether the tensor may hold indices and is in memory that a worker process can write: the
+  /// worker could change an index while a kernel uses it.
   [[nodiscard]] bool is_exposed(const gantry_value& input) const;
   void execute(ExecutionContext& context, std::span<const ValueRef> inputs,
                std::span<ValueRef> outputs);

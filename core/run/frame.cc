@@ -24,7 +24,8 @@ Frame::Frame(const Program& program, RunResources& resources, Empty /*without co
       handles_(program.steps().size()),
       children_(program.steps().size()) {}
 
-// A frame that is there already is destroyed, with the contexts that it has, if the rest throws.
+// The delegated constructor completes the object first, so that its destructor frees the kernels'
+// contexts if the rest throws.
 Frame::Frame(const Program& program, RunResources& resources) : Frame(program, resources, Empty{}) {
   prepare_calls();
   for (uint32_t i = 0; i < slots_.size(); ++i) {
@@ -303,8 +304,8 @@ void Frame::finish_step(const Step& step, StepCall& call) {
   release_ended(step);
 }
 
-// The device's own memory is reused in the order of its stream; host memory it
-// may still be reading or writing, until the run ends.
+// Device memory is reused in stream order, so it is released now. The device may still read or
+// write host memory, so that is released when the run ends.
 void Frame::release_scratch(const Step& step, StepCall& call) noexcept {
   const auto is_over = [&](Block* block) {
     if (step.space != 0 && block->pool == &resources_.pool(0)) return false;

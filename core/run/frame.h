@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program in execution: the values in its slots and the steps that it issues. One thread at a
-// time; what a frame prepared stays for the next run.
+// time. A frame is prepared once and reused by later runs.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class RunResources;
 
 }  // namespace gantry
 
-/// A call of a frame, as the functions of the host table get it back from the kernel.
+/// A kernel call of a frame: the handle that a kernel passes to the host's run services.
 struct gantry_run {
   gantry::Frame* frame = nullptr;
   gantry::StepCall* call = nullptr;
@@ -30,7 +30,7 @@ namespace gantry {
 /// the frame of the step that runs it; all use the same resources.
 class Frame {
  public:
-  /// Program and resources must outlive it. Errors: of making the kernels' contexts.
+  /// Program and resources must outlive the frame. Errors: of creating the kernels' contexts.
   Frame(const Program& program, RunResources& resources);
   ~Frame();
   Frame(const Frame&) = delete;
@@ -38,48 +38,50 @@ class Frame {
 
   /// Issues every step. Requires inputs and captures to be set. On error the frame must be reset.
   void run();
-  /// Drops every value; memory beside the plan goes back to the pools.
+  /// Releases every value; memory outside the plan goes back to the pools.
   void reset() noexcept;
 
-  /// The slot shows the dense tensor `value`, whose memory outlives the run.
+  /// The slot becomes a view of the dense tensor `value`, whose memory must outlive the run.
   void set_view(uint32_t slot, const gantry_value& value);
-  /// The slot is `ref`, a value of any kind.
+  /// The slot becomes `ref`, a value of any kind.
   void set_ref(uint32_t slot, ValueRef ref);
-  /// The slot shows what another frame's slot holds, which outlives this frame's run.
+  /// The slot becomes a view of, or a reference to, the value in another frame's slot, which must
+  /// outlive this frame's run.
   void set_from(uint32_t slot, const Slot& source);
-  /// The slot takes over what a slot of a body's frame holds: its memory if that is its own, else a
-  /// copy.
+  /// Moves the value of a body's slot into a slot of this frame: shares its block or reference, and
+  /// copies the elements of a view. Tensors that leave the session are always copied.
   void take_from(uint32_t slot, Slot& source);
-  /// Of a body's frame: what a step makes in `slot` stands in a slot of the frame around it at
-  /// once, if that one leaves the session. Until reset().
+  /// On the frame of a body: a step's output in `slot` is made directly in the memory of
+  /// `outer_slot` of the enclosing frame, if that slot leaves the session. Until reset().
   void deliver(uint32_t slot, Frame& outer, uint32_t outer_slot);
-  /// Puts an output of a body's frame into a slot of this one: what was delivered stands there.
+  /// Moves an output of a body's frame into a slot of this frame. Copies nothing if the value was
+  /// made there by deliver().
   void take_output(uint32_t slot, Frame& body, uint32_t body_slot);
   /// Dense tensor for an output slot of a step: from the plan, over an input where that is granted,
-  /// or new memory.
+  /// or in new memory. Errors: as gantry_host.output.
   gantry_tensor* request(StepCall& call, uint32_t index, DType dtype, uint32_t rank,
                          const int64_t* shape);
-  /// The tensor in `slot` was an upper bound; it has `shape` now. INVALID_ARGUMENT: an extent is
-  /// larger or below 0.
+  /// Sets the final shape of a tensor that was requested with an upper bound. INVALID_ARGUMENT: an
+  /// extent is larger or below 0.
   void shrink(uint32_t slot, const int64_t* shape);
   void* request_scratch(StepCall& call, uint32_t space, uint64_t size_bytes);
-  /// The caller's tensor for an output of a step; null: it gave none, or the value stays inside.
+  /// The caller's tensor for an output of a step; null: the caller bound none, or the value is no
+  /// output of the session.
   [[nodiscard]] const gantry_tensor* bound_output(const StepCall& call, uint32_t index) const;
   void release(uint32_t slot) noexcept;
 
-  /// Serves slots from the plan from now on; null: from the pools.
+  /// From now on slots have the memory of the plan; null: of the pools.
   void bind(const MemoryPlan* plan);
-  /// Moves the pointers that change from run to run. Requires the inputs to be set.
+  /// Updates the pointers that change from run to run. Requires the inputs to be set.
   void rebind();
   /// Starts recording into `recorder` (null: stops).
   void record(Recorder* recorder) { recorder_ = recorder; }
-  /// What was recorded, as a plan.
+  /// Makes a memory plan from the record.
   [[nodiscard]] std::shared_ptr<const MemoryPlan> make_plan(Recorder& recorder,
                                                             Signature signature) const;
-  /// Launches and records captures of the plan that is bound from now on; null:
-  /// none.
+  /// From now on launches and records captures of the bound plan; null: none.
   void use(CapturedPlan* captures) { captures_ = captures; }
-  /// True if a step asked for something else than the plan says since bind().
+  /// True if a step since bind() requested other memory than the plan has.
   [[nodiscard]] bool has_diverged() const { return has_diverged_; }
 
   [[nodiscard]] const Program& program() const { return program_; }
@@ -90,8 +92,7 @@ class Frame {
   [[nodiscard]] ControlState& control(uint32_t step);
   /// Waits for the devices that write outputs of this frame.
   void wait_for_outputs();
-  /// Makes `slot` use memory for a tensor that is not asked for by a kernel (what control flow
-  /// hands out).
+  /// Memory in `slot` for a tensor that no kernel requests: an output of control flow.
   gantry_tensor* allocate(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape);
 
  private:
@@ -148,11 +149,11 @@ class Frame {
   Recorder* recorder_ = nullptr;
   CapturedPlan* captures_ = nullptr;
   std::vector<uint32_t> moving_;  // slots of kind kRepeats, in the order of their steps
-  uint32_t step_ = 0;             // being issued
+  uint32_t step_ = 0;             // index of the step being issued
   bool has_diverged_ = false;
   std::vector<uint32_t> dynamic_;  // slots that hold a block or a ref
 
-  // Where what is made in `slot` stands, in the frame around this one.
+  // A slot whose value is made in the memory of a slot of the enclosing frame; see deliver().
   struct Delivery {
     uint32_t slot;
     Frame* outer;

@@ -7,8 +7,8 @@
 
 namespace gantry {
 
-// Launches the segment that begins with the step being issued, recording it
-// first if it is time for that. False: its steps are to be run one by one.
+// Launches the capture of the segment that begins with the step being issued; records it first if
+// there is none yet and CapturedPlan::may_record(). False: its steps must be run one by one.
 bool Frame::run_segment(const Step& head) {
   if (has_diverged_) return false;
   gantry_capture*& capture = captures_->captures[step_];
@@ -30,7 +30,7 @@ bool Frame::run_segment(const Step& head) {
   return true;
 }
 
-// Null, and nothing has run, if the segment is not the same in every run of the
+// Records the segment. Null, and nothing has run: the segment is not the same in every run of the
 // plan.
 gantry_capture* Frame::record_segment(const Step& head) {
   const MemorySpace& space = resources_.space(head.space);
@@ -61,8 +61,8 @@ gantry_capture* Frame::record_segment(const Step& head) {
   return nullptr;
 }
 
-// Runs the kernels of a segment while the stream records; true if they asked
-// for what the plan has.
+// Runs the kernels of a segment while the stream records; true if all their requests were those of
+// the plan.
 bool Frame::run_recording(const Step& head) {
   bool same = true;
   try {
@@ -72,7 +72,7 @@ bool Frame::run_recording(const Step& head) {
       calls_[i].scratch_next = 0;
       same = !has_diverged_ && calls_[i].scratch.empty();
     }
-  } catch (...) {  // shows again when the kernels run one by one
+  } catch (...) {  // the error comes again when the kernels run one by one
     same = false;
   }
   return same;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How what a body's frame made comes into the frame around it: a tensor that leaves the session is
-// made in its own memory, others hand their memory over.
+// How the outputs of a body's frame come into the enclosing frame. A tensor that leaves the session
+// is made in its final memory; other values share their block or reference, or are copied.
 #include <algorithm>
 #include <cstring>
 
@@ -18,12 +18,13 @@ Frame::Delivery* Frame::find_delivery(uint32_t slot) {
 void Frame::deliver(uint32_t slot, Frame& outer, uint32_t outer_slot) {
   const bool leaves =
       outer.program_.slots()[outer_slot].output != kNoSlot || outer.find_delivery(outer_slot);
-  // Memory that a worker process shares stays where that process sees it.
+  // A value in shared memory must stay where the worker process sees it.
   if (leaves && program_.slots()[slot].area == 0 && !find_delivery(slot))
     deliveries_.push_back({slot, &outer, outer_slot});
 }
 
-// A kernel may ask for more than it will make in the end, and the caller's memory has one size.
+// False: the caller's tensor has another shape. A kernel may request an upper bound, larger than
+// the final shape.
 bool Frame::takes_delivery(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape) const {
   const uint32_t output = program_.slots()[slot].output;
   if (output == kNoSlot) return true;

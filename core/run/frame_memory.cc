@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the steps of a frame ask for: memory from the plan, over an input, or from a pool, and the
-// plan that is made from what the first run of a signature asked for.
+// The memory that the steps of a frame request: from the plan, over an input, or from a pool; and
+// the plan made from the requests of the first run of a signature.
 #include <algorithm>
 #include <utility>
 
@@ -14,7 +14,7 @@
 namespace gantry {
 namespace {
 
-// Asks for memory in steps of the recorded run that lasted to its end.
+// MemoryRecord::last of memory that was not released before the end of the recorded run.
 constexpr uint32_t kOpen = UINT32_MAX;
 
 }  // namespace
@@ -66,8 +66,8 @@ void Frame::expect_bound_shape(uint32_t slot, const gantry_value& bound, DType d
                   gantry::describe(dtype, std::vector<int64_t>(shape, shape + rank)));
 }
 
-// A copy that has nothing to do: of an input that is on the device already, or to an output that
-// the device has made where the caller wants it.
+// True if a copy step has nothing to do: its input is on the device already, or the device has made
+// the output in the caller's memory.
 bool Frame::takes_resident(const Step& step) {
   Slot& source = slots_[step.inputs[0]];
   Slot& target = slots_[step.outputs[0]];
@@ -93,7 +93,7 @@ bool Frame::takes_resident(const Step& step) {
   return true;
 }
 
-// An output that a kernel asked for as large as it may become has the shape that it has now.
+// Gives an output that a kernel requested with an upper bound its final shape.
 void Frame::narrow_left(uint32_t output, const gantry_tensor& made) {
   ValueRef& bound = resources_.bound_outputs[output];
   if (std::equal(bound->shape.begin(), bound->shape.end(), made.shape, made.shape + made.rank))
@@ -106,7 +106,8 @@ void Frame::narrow_left(uint32_t output, const gantry_tensor& made) {
   resources_.has_made_left = true;
 }
 
-// Null: the slot is none that the caller has memory of the device for.
+// The caller's device memory for a slot, or memory of the device that the caller will own. Null:
+// the slot is no output that stays on its device.
 gantry_tensor* Frame::request_resident(uint32_t slot, DType dtype, uint32_t rank,
                                        const int64_t* shape) {
   const uint32_t output = program_.slots()[slot].resident_output;
@@ -205,8 +206,8 @@ const gantry_tensor* Frame::bound_output(const StepCall& call, uint32_t index) c
   return is_bound ? &resources_.bound_outputs[output]->view : nullptr;
 }
 
-// Lets an output use an input's memory where its port allows and the input's lifetime grants it.
-// Leaves the address in the target's view.
+// Gives an output the memory of an input if its port allows it and the input is not read later.
+// Stores the address in the target's view.
 bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, DType dtype,
                         uint64_t size_bytes) {
   const Port& port = step.output_ports[index];
@@ -231,7 +232,7 @@ bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, DType
   };
   if (Slot* source = candidate(port.repeats)) {
     if (leaves_session(step.inputs[port.repeats])) {
-      // Other memory in each run, known when it is asked for: so is this, and no plan has it.
+      // The source has other memory in each run, so this output has too, and is in no plan.
       slots_[target].value.view.data = source->get().view.data;
       slots_[target].shows_output = true;
       return true;
@@ -246,15 +247,15 @@ bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, DType
   for (uint32_t input = 0; input < step.inputs.size() && input < 64; ++input) {
     if (!(port.overwrites >> input & 1) || !step.ends_here[input]) continue;
     Slot* source = candidate(input);
-    // Element by element: six 8-byte numbers that are broadcast are not 48 booleans.
+    // Elements must have equal sizes: 6 int64 that are broadcast have as many bytes as 48 booleans.
     const bool fits = source && bits_of(source->get().dtype) == bits_of(dtype);
     if (fits && source->block && source->block->users == 1) return share(*source);
   }
   return false;
 }
 
-// True of host memory with a tensor in it that the caller gets, which therefore lasts beyond the
-// run. What devices share with the caller is not: segments are captured with what a plan has.
+// True of a slot whose host memory the caller will own, so that it outlives the run. Not of device
+// memory shared with the caller: captures hold its address, so it is in the plan.
 bool Frame::leaves_session(uint32_t index) const {
   const Slot& slot = slots_[index];
   const SlotInfo& info = program_.slots()[index];
@@ -298,7 +299,7 @@ void Frame::shrink(uint32_t slot, const int64_t* shape) {
   }
   std::vector<int64_t> extents(shape, shape + value.view.rank);
   const uint64_t size_bytes = bytes_of(value.dtype, element_count(extents));
-  if (target.ref) {  // memory that leaves the session: the caller gets a tensor of the right size
+  if (target.ref) {  // leaves the session: the caller receives a tensor of the final shape
     set_ref(slot,
             view_tensor(value.dtype, std::move(extents), value.view.data, size_bytes, target.ref));
   } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a frame is made of: slots, calls prepared for its kernels, notes of what they ask for, and
-// what control flow keeps between runs. Used by the thread of the run, but for what says otherwise.
+// The parts of a frame: slots, calls prepared for its kernels, the recorder of a memory plan, and
+// the state of control flow. Used by the thread of the run unless a member says otherwise.
 #pragma once
 
 #include <array>
@@ -17,18 +17,18 @@ namespace gantry {
 
 /// The value in a slot during a run.
 struct Slot {
-  /// a dense tensor; its data belong to `block`, the arena, or somebody outside
+  /// a dense tensor; its data are in `block`, in the arena, or outside the frame
   gantry_value value;
   /// set: the value is this one instead (strings, sequences, values that arrive from outside)
   ValueRef ref;
   Block* block = nullptr;  ///< memory outside the plan that this slot uses
   gantry_event* event = nullptr;
-  bool is_planned = false;  ///< `value` is what the plan says; asking for just that is free
+  bool is_planned = false;  ///< `value` is the plan's tensor; an equal request returns it
   bool is_set = false;
-  bool is_resident = false;   ///< of an input: `value` is in the memory of the device that it is
-                              ///< copied to
+  bool is_resident = false;   ///< of an input: `value` is already in the memory of the device to
+                              ///< which it would be copied
   bool shows_output = false;  ///< `value` has the memory of a tensor that leaves the session
-  std::array<int64_t, 8> strides = {};  ///< in elements, of a slot in another format than the dense
+  std::array<int64_t, 8> strides = {};  ///< in elements, of a slot with a format
   /// Where calls point to this slot; patched when it changes between `value` and `ref`.
   std::vector<std::pair<const gantry_tensor**, const gantry_value**>> uses;
 
@@ -42,22 +42,22 @@ struct StepCall {
   std::vector<const gantry_value*> values;
   void* kernel_context = nullptr;
   uint32_t step = 0;
-  uint32_t scratch_next = 0;    ///< how often scratch was asked for in this run
-  std::vector<Block*> scratch;  ///< blocks beside the plan, until the step ends
-  /// When there is a trace; read and set to 0 by any thread.
+  uint32_t scratch_next = 0;    ///< number of scratch requests in this run
+  std::vector<Block*> scratch;  ///< scratch blocks outside the plan, until the step ends
+  /// Counted if there is a trace; read and reset by any thread.
   std::atomic<uint64_t> total_ns = 0;
   std::atomic<uint64_t> runs = 0;
 };
 
-/// Notes what a run asks for; see memory_plan.h.
+/// The memory requests of a run; see memory_plan.h.
 struct Recorder {
   std::vector<MemoryRecord> records;
   std::vector<PlannedSlot> slots;
   std::vector<std::vector<PlannedScratch>> scratch;
 };
 
-/// What a Loop or Scan carries from one iteration to the next; kept so that later runs find their
-/// buffers.
+/// State of a Loop or Scan between iterations. It lives as long as the frame, so that later runs
+/// reuse its buffers.
 struct ControlState {
   std::vector<Slot> carried;
   std::vector<Slot> next;
@@ -70,7 +70,7 @@ struct ControlState {
   uint8_t condition_data = 0;
 };
 
-/// Lets go of what a slot that belongs to no frame holds.
+/// Releases the value of a slot that belongs to no frame.
 void clear_slot(Slot& slot) noexcept;
 
 }  // namespace gantry

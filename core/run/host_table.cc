@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every slot of the host table, filled when the library is compiled.
+// The host table: every slot is a constant initialiser.
 #include "plugin/host.h"
 #include "plugin/host_functions.h"
 #include "program/fragment.h"

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kBlockAlignment = 64;  // of every provider's blocks (docs/ABI.md, P10)
 
-// What keeps the device of a tensor open, and by which its memory is copied.
+// The device of a resident tensor: keeps it open and gives access to its memory space.
 struct ResidentHome : DeviceHome {
   std::shared_ptr<const DeviceTable> devices;
   uint32_t space = 0;
@@ -50,13 +50,14 @@ std::shared_ptr<ResidentHome> home_in(const std::shared_ptr<const DeviceTable>& 
   return home;
 }
 
-// Before lent memory is given back: to whom it is given next must not meet work of the borrower's.
+// Called before lent memory is freed: waits for the other library's work on it, so that the next
+// user of the memory does not race with it.
 void settle(const ResidentHome& home) noexcept {
   const MemorySpace& space = home.memory();
   if (!home.was_lent || is_forked() || space.is_hung()) return;
   try {
     space.check(space.shared_memory->settle(space.device), space.name());
-  } catch (const Error&) {  // nothing runs on a device that is lost; the next call tells of it
+  } catch (const Error&) {  // nothing runs on a lost device; the next call returns its error
   }
 }
 
@@ -115,7 +116,7 @@ void with_stream(const MemorySpace& space, const std::function<void(gantry_strea
   } catch (...) {
     try {
       finish();
-    } catch (const Error&) {  // what came first is the cause
+    } catch (const Error&) {  // the error of `work` came first, and is the cause
     }
     throw;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the frames of one run share: memory, streams, threads, the trace, when the run is to stop,
-// and the tensors that its caller gave for outputs. Knows nothing of frames. Serves one run at a
-// time; memory and streams stay for the next.
+// The resources that the frames of one run share: memory, streams, threads, the trace, the run's
+// limits, and the caller's output tensors. Used by one run at a time; the next run reuses memory
+// and streams.
 #pragma once
 
 #include <array>
@@ -33,24 +33,24 @@ namespace gantry {
 /// Makes the memory of an output of the graph.
 using MakeOutput = std::function<ValueRef(DType, std::span<const int64_t>)>;
 
-/// What a run ends with that was cancelled or is out of time.
+/// The error of a run that was cancelled or is past its deadline.
 Error stop_error(Code code);
 
 class RunResources {
  public:
-  /// `outputs`: how many the program has. `threads`: that the run may use. `devices` must outlive
-  /// the resources.
+  /// `outputs`: number of outputs of the program. `threads`: number of threads that the run may
+  /// use. `devices` must outlive the resources. Errors: of creating streams.
   RunResources(size_t outputs, const DeviceTable& devices, uint32_t threads);
-  /// Requires the devices to be at rest: see quiesce().
+  /// Requires the devices to be idle; see quiesce().
   ~RunResources();
   RunResources(const RunResources&) = delete;
   RunResources& operator=(const RunResources&) = delete;
 
-  /// By space, or by memory_of().
+  /// `memory`: a space, or the result of memory_of().
   [[nodiscard]] MemoryPool& pool(uint32_t memory) { return *pools_[memory]; }
   [[nodiscard]] Arena& arena(uint32_t memory) { return *arenas_[memory]; }
-  /// Which of the pools and arenas a slot's memory comes from: that of its space, or of its area,
-  /// which stand behind those of the spaces.
+  /// Index of the pool and the arena of a slot's memory. Those of the shared-memory regions (areas)
+  /// follow those of the spaces.
   [[nodiscard]] uint32_t memory_of(const SlotInfo& slot) const {
     return slot.area == 0 ? slot.space : space_count() + slot.area - 1;
   }
@@ -60,52 +60,52 @@ class RunResources {
   [[nodiscard]] gantry_stream* stream(uint32_t space) const { return streams_[space]; }
   [[nodiscard]] uint32_t space_count() const { return devices_.space_count(); }
   [[nodiscard]] ThreadTeam& team() { return team_; }
-  /// Gives the blocks of recorded runs back: a planned run has the arena. Not during a run.
+  /// Frees the unused blocks of the pools: planned runs use the arenas. Not during a run.
   void trim();
-  /// What can be given back while a run goes on: free blocks, once the devices
-  /// are done with them. Errors: of the devices' work.
+  /// Frees memory during a run: waits for the devices, then frees unused blocks here and calls
+  /// give_back_others. Errors: of the devices' work.
   void give_back();
-  /// Between runs: gives everything back. Requires that no frame is bound to a plan.
+  /// Frees all memory. Between runs only; requires that no frame is bound to a plan.
   void drop_memory();
-  /// Waits until the device of `space` has completed what the event was
-  /// recorded for. Errors: what failed there, with `label` in front; CANCELLED
-  /// and DEADLINE_EXCEEDED where the device can be asked (event_query).
+  /// Waits until the device of `space` has completed the work before the event. Errors: of that
+  /// work, with `label` in front; CANCELLED and DEADLINE_EXCEEDED if the provider has event_query.
   void wait(uint32_t space, gantry_event* event, const std::string& label);
-  /// Waits for all devices; the first error of their work, as wait().
+  /// Waits for all devices. Errors: the first of their work, as wait().
   void synchronize();
-  /// After a failed run: waits until the devices are at rest; the first error
-  /// of their work. One that is still at work when the run was stopped
-  /// `grace_ms` ago is given up: is_abandoned().
+  /// After a failed run: waits until the devices are idle and returns the first error of their
+  /// work. A device that is still busy `grace_ms` after the run was stopped is marked as hung, and
+  /// is_abandoned() becomes true.
   std::optional<Error> quiesce() noexcept;
-  /// A device may use this memory for ever; it must be kept as it is.
+  /// True if a hung device may still use this memory, which must never be freed.
   [[nodiscard]] bool is_abandoned() const { return is_abandoned_; }
   [[nodiscard]] MemoryUse memory() const;
 
-  /// Times every step from now on, and records what happens if `trace` keeps records. `number`: of
-  /// the execution context in its session. The trace must outlive the resources.
+  /// From now on takes the time of every step, and records events if `trace` keeps records.
+  /// `number`: index of the execution context in its session. The trace must outlive the resources.
   void attach(Trace& trace, size_t number);
   [[nodiscard]] Trace* trace() const { return trace_; }
-  /// For the trace: the stream of the step's device has work of it that began at `issued_ns`.
-  /// `replayed`: steps that were launched as one, from `step` on; 0: it was run by itself.
+  /// Traces device work: marks the stream of the step's device; the step was issued at `issued_ns`.
+  /// `replayed`: number of steps, from `step` on, that were launched as one capture; 0: the step
+  /// was run by itself.
   void note_on_stream(const Step& step, uint64_t issued_ns, uint32_t replayed = 0);
-  /// For the trace: the sizes of arenas and pools, where they changed.
+  /// Traces the sizes of arenas and pools that changed.
   void note_memory() noexcept;
 
-  /// 0, or the code with which the run is to stop.
+  /// kOk, or the code with which the run must stop.
   [[nodiscard]] Code stop_code() const noexcept { return limits.stop_code(); }
 
   RunLimits limits;
   uint64_t grace_ms = 2000;
-  GiveBack give_back_others;  ///< called when there is no more to give back here
+  GiveBack give_back_others;  ///< frees memory of other users of the budget; see give_back()
   std::atomic<uint64_t>* const own_mark = mark_cell();
-  std::atomic<uint64_t>* mark = own_mark;   ///< takes Step::mark of the kernel that runs now
+  std::atomic<uint64_t>* mark = own_mark;   ///< receives Step::mark of the kernel that runs now
   std::vector<ValueRef> bound_outputs;      ///< by graph output; null: made by the run
-  const MakeOutput* make_output = nullptr;  ///< of a run; null: make_tensor
-  std::span<const uint8_t> left_outputs;    ///< of a run: see Executor::run
-  bool has_told_of_rank = false;            ///< a rank that the model says wrongly is news once
-  uint64_t made_output_bytes = 0;           ///< of the outputs that the run has made for its caller
-  bool has_made_left = false;               ///< one of `bound_outputs` was made by the run for it
-  /// True if the run leaves that output on its device.
+  const MakeOutput* make_output = nullptr;  ///< of this run; null: make_tensor
+  std::span<const uint8_t> left_outputs;    ///< of this run: `left` of Executor::run
+  bool has_told_of_rank = false;            ///< the warning about a wrong declared rank was logged
+  uint64_t made_output_bytes = 0;           ///< size of the outputs made for the caller in this run
+  bool has_made_left = false;               ///< this run made a tensor for an output of `left`
+  /// True if that output stays on its device.
   [[nodiscard]] bool leaves(uint32_t output) const {
     return output < left_outputs.size() && left_outputs[output] != 0;
   }
@@ -119,7 +119,7 @@ class RunResources {
   std::vector<std::unique_ptr<Arena>> arenas_;      // of spaces, then of areas; so are pools_
   std::vector<std::unique_ptr<MemoryPool>> pools_;  // which borrow of the arenas
   std::vector<gantry_stream*> streams_;
-  std::vector<gantry_event*> ends_;  // by space, made when first wanted
+  std::vector<gantry_event*> ends_;  // by space, made on first use
   bool is_abandoned_ = false;
   ThreadTeam team_;
   Trace* trace_ = nullptr;

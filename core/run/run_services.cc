@@ -26,7 +26,7 @@ uint32_t output_slot(const gantry_run* run, uint32_t index) {
   return step.outputs[index];
 }
 
-// A body of parallel_for that leaves a record of each part.
+// A body of parallel_for that traces each part.
 struct TracedBody {
   Trace* trace;
   const Step* step;
@@ -38,7 +38,7 @@ struct TracedBody {
     const TracedBody& traced = *static_cast<TracedBody*>(self);
     const uint64_t start_ns = Trace::now();
     traced.body(traced.arg, begin, end);
-    if (end - begin == traced.count) return;  // not parted: it is the step itself
+    if (end - begin == traced.count) return;  // a single part: the step's own record covers it
     const std::array<int64_t, 2> range = {begin, end};
     traced.trace->add(TraceKind::kPart, traced.step, 0, start_ns, Trace::now(), range);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of the host table that a kernel may call while it runs: outputs, scratch memory,
-// threads, whether to stop, spans of the trace. gantry_host says what each does. Any thread.
+// threads, cancellation, trace spans. gantry_host in provider.h documents each. Any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scan: iterates a body over slices of tensors. Version 8 runs once for each batch; version 9 and
-// later has no batch and may choose axes and directions.
+// ai.onnx Scan: iterates a body over slices of tensors. Version 8 runs once for each batch; version
+// 9 and later have no batch and may choose axes and directions.
 #include <algorithm>
 #include <cstring>
 
@@ -13,8 +13,8 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-// How a tensor [.., T, ..] is cut along one axis into T slices, each of `outer` runs of
-// `length` elements. In batches, [B, T, ..], a slice is of one batch.
+// How a tensor [.., T, ..] is cut along one axis into T slices, each of `outer` contiguous pieces
+// of `length` elements. In batches, [B, T, ..], a slice is of one batch.
 struct Cut {
   size_t axis = 0;
   int64_t extent = 0;
@@ -30,7 +30,7 @@ struct Cut {
       if (i != axis) slice.push_back(shape[i]);
     }
   }
-  // Where slice `index` lies in the tensor, and where it lies in a tensor of its own.
+  // The pieces of slice `index` in the tensor, and in a dense tensor of the slice alone.
   [[nodiscard]] Stretches inside(int64_t batch, int64_t index) const {
     return {(batch * extent + index) * length, extent * length};
   }
@@ -157,7 +157,7 @@ class ScanRun {
     }
   }
 
-  // Without batches the state shows the input, in batches it is a copy of one batch of it.
+  // Without batches the state is a view of the input, else a copy of one batch of it.
   void begin_state(size_t i, int64_t batch) {
     const Slot& source = frame_.slot(step_.inputs[first_input_ + i]);
     const gantry_value& whole = input(i);
@@ -197,7 +197,7 @@ class ScanRun {
       pass_slice(k, batch, inputs_[k].is_reverse ? length - 1 - t : t);
     pass_captures(frame_, step_, body_);
     const std::vector<OutputSource>& outputs = body_.program().outputs();
-    // What the last iteration makes goes where it stays.
+    // The last iteration makes its outputs in their final memory.
     const bool is_last = !has_batch_ && t + 1 == length;
     for (size_t i = 0; is_last && i < states_; ++i) {
       if (step_.wanted[i]) body_.deliver(outputs[i].slot, frame_, step_.outputs[i]);
@@ -222,7 +222,7 @@ class ScanRun {
   // Makes a slot that belongs to no frame a tensor with memory of its own, the old one if that is
   // large enough.
   gantry_value& make_slot(Slot& slot, DType dtype, const Shape& shape) {
-    if (dtype == DType::kString) {  // a new one each time: the body may have handed the last one on
+    if (dtype == DType::kString) {  // a new one each time: others may hold the last one
       clear_slot(slot);
       slot.ref = make_tensor(dtype, shape);
       return *slot.ref;
@@ -237,13 +237,13 @@ class ScanRun {
     return slot.value;
   }
 
-  // The last byte of packed numbers may have bits that nobody is going to write.
+  // The last byte of a packed type may have bits that no element writes.
   static void clear_padding(gantry_value& value) {
     if (bits_of(value.dtype) < 8 && value.view.size_bytes > 0)
       static_cast<uint8_t*>(value.view.data)[value.view.size_bytes - 1] = 0;
   }
 
-  // A tensor in an output of the node. Slices that no iteration reaches are zero, or empty strings.
+  // A tensor in an output of the node. Slices that no iteration writes are zero, or empty strings.
   gantry_value& make_output(size_t i, DType dtype, const Shape& shape) {
     const uint32_t slot = step_.outputs[i];
     if (dtype == DType::kString) {
@@ -331,8 +331,8 @@ class ScanRun {
   std::vector<ScanInput> inputs_;
   std::vector<ScanOutput> outputs_;
   int64_t batches_ = 1;
-  int64_t length_ = 0;          // extent of what is scanned, in every input
-  bool is_handed_out_ = false;  // the states: they stand in their outputs
+  int64_t length_ = 0;          // extent of the scan axis, the same in every scan input
+  bool is_handed_out_ = false;  // the states are in the outputs of the node
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ constexpr size_t kMostTensors = 32;
 constexpr size_t kMostRank = 16;
 constexpr int64_t kNoTensor = -1;
 
-/// Numbers in the making, on the stack: recording allocates nothing.
+/// Formats the payload of a record on the stack, so that recording allocates nothing.
 struct TraceNumbers {
   std::array<int64_t, 2 + kMostTensors*(2 + kMostRank)> values;
   size_t count = 0;
@@ -74,8 +74,8 @@ void Frame::note_step(const Step& step, StepCall& call, uint64_t start_ns) {
   resources_.note_memory();
 }
 
-/// Steps that a launched capture has are one record: nobody sees where one ends and the next
-/// begins. Their times are not counted as the steps' own.
+/// The steps of a launched capture have one record, as their own times cannot be measured. The time
+/// is not added to the profile of the steps.
 void Frame::note_replay(const Step& head, uint64_t start_ns) {
   Trace& trace = *resources_.trace();
   if (!trace.keeps_records()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace says of a step: the tensors that its call had, as numbers in the record's payload.
+// The payload of a step's trace record: types and shapes of the tensors of its call, as integers.
 // Pure functions.
 #pragma once
 
@@ -19,13 +19,13 @@ struct TracedTensor {
   std::vector<int64_t> shape;
 };
 
-/// Empty entries: slots without a tensor.
+/// The tensors of a recorded call, by slot; empty entries: slots without a tensor.
 struct TracedCall {
   std::vector<std::optional<TracedTensor>> inputs;
   std::vector<std::optional<TracedTensor>> outputs;
 };
 
-/// Reads what Frame::note_step wrote.
+/// Reads a payload that Frame::note_step wrote.
 TracedCall read_call(std::span<const int64_t> payload);
 
 }  // namespace gantry

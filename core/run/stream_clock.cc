@@ -63,7 +63,8 @@ void StreamClock::serve() {
       const MutexUnlock unlock(mutex_);
       release_error(space_.api->event_synchronize(mark.event));
       const uint64_t now_ns = Trace::now();
-      // A stream works in order: a step began when it was issued or when the one before was done.
+      // A stream works in order: a step began when it was issued or, if later, when the step before
+      // it was done.
       const std::array<int64_t, 1> payload = {static_cast<int64_t>(mark.replayed)};
       trace_.add(TraceKind::kDevice, mark.step, track_, std::max(mark.issued_ns, last_ns), now_ns,
                  payload);

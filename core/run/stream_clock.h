@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the work on a stream was done: marks the stream after each step and waits for the marks on a
-// thread of its own, which notes the time. Exists only while a trace is taken, and needs nothing
-// but the events that every device with memory has. Used by the thread of the run.
+// Traces when the work on a stream was done. Records an event after each step; a thread of its own
+// waits for the events and takes the time. Exists only while a trace is taken. Needs only the
+// events that every device with memory has. Used by the thread of the run.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,18 @@ namespace gantry {
 
 class StreamClock {
  public:
-  /// All must outlive it. `track`: of the trace.
+  /// All must outlive the clock. `track`: of the trace, for the stream's records.
   StreamClock(const MemorySpace& space, gantry_stream* stream, Trace& trace, uint32_t track);
-  /// Waits for what is marked.
+  /// Waits for all marks.
   ~StreamClock();
   StreamClock(const StreamClock&) = delete;
   StreamClock& operator=(const StreamClock&) = delete;
 
-  /// What the stream was given until now belongs to `step`, which the host began at `issued_ns`, or
-  /// to the `replayed` steps from it on. A device that cannot be marked leaves no record.
+  /// Marks the end of `step` on the stream, or, if `replayed` is not 0, of the `replayed` steps
+  /// from `step` on. The host issued the step at `issued_ns`. If the event cannot be recorded,
+  /// there is no trace record.
   void mark(const void* step, uint64_t issued_ns, uint32_t replayed);
-  /// Waits until every mark has its time.
+  /// Waits until every mark has been timed.
   void drain() noexcept;
 
  private:

@@ -19,11 +19,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kLeastPart = 64;  // what an empty artefact would be
+constexpr uint64_t kLeastPart = 64;  // size of an empty artefact
 
 std::string short_digest(const std::string& text) { return digest_text(text).substr(0, 12); }
 
-// One build of a library from another, though their versions are equal.
+// Identifies the build of a library, as two builds may have equal versions.
 std::string build_of(const std::string& library) {
   const FileIdentity identity = FileIdentity::of(library);
   return short_digest(library + " " + std::to_string(identity.device) + " " +
@@ -37,7 +37,7 @@ std::string processor() {
   return short_digest(all);
 }
 
-// Of the session's settings those that compiling depends on.
+// The session's settings on which compiling depends.
 std::string settings_of(const Config& config) {
   json session = config.root.at("session");
   for (const char* name : {"threads", "memory_limit_bytes", "capture", "stop_grace_ms", "profile",
@@ -49,7 +49,7 @@ std::string settings_of(const Config& config) {
 
 bool is_from_code(const Candidate& candidate) { return candidate.provider->library().empty(); }
 
-// Everything but the model.
+// Everything on which the artefact depends, except the model.
 ArtefactFacts facts_of(const Config& config, const Preference& preference, uint32_t threads) {
   ArtefactFacts facts = {{"gantry's build", build_of(own_library())},
                          {"the set of the processor's features", processor()}};
@@ -87,7 +87,7 @@ ArtefactUse::ArtefactUse(const Config& config, const ModelSource& source, const 
 
 ArtefactUse::~ArtefactUse() = default;
 
-// As the configuration and the caller name them. Which of them there are is among the facts.
+// The devices as the configuration and the caller name them. facts_of() has those that exist.
 std::string ArtefactUse::wanted_devices(const std::string& device) const {
   if (!device.empty()) return device;
   std::string all;
@@ -131,14 +131,14 @@ void ArtefactUse::begin_check() {
   };
   try {
     check_ = std::async(std::launch::async, verify);
-  } catch (const std::system_error&) {  // no thread to be had
+  } catch (const std::system_error&) {  // no thread can be started
     check_ = std::async(std::launch::deferred, verify);
   }
 }
 
 bool ArtefactUse::may_have_plan() const { return kept_ && has_plan(*kept_); }
 
-// The next process may give another provider under the name of one that was added from code.
+// False with a provider added from code: the next process may add another one of the same name.
 bool ArtefactUse::is_usable_with(const Preference& preference) {
   if (!is_on_) return false;
   const auto& candidates = preference.candidates;
@@ -151,11 +151,12 @@ bool ArtefactUse::is_usable_with(const Preference& preference) {
   return false;
 }
 
-// Of what the artefact was made from: all has to be as it was, and so have the artefact's bytes.
+// Compares the metadata of the artefact (versions, devices, settings, model) with this session's,
+// and takes the result of the check of its bytes.
 void ArtefactUse::compare(const Preference& preference,
                           const std::vector<std::shared_ptr<const MappedFile>>& files) {
   facts_ = facts_of(config_, preference, threads_);
-  // The content of a model in memory is in the artefact's name; its files are those beside it.
+  // Of a model in memory the artefact's name has the digest; these are its external data files.
   facts_.emplace_back("the model's content", digests_.of(files, threads_));
   if (kept_) {
     report_.reason = difference_of(kept_->facts(), facts_);
@@ -167,7 +168,7 @@ void ArtefactUse::compare(const Preference& preference,
 
 std::optional<PlannedModel> ArtefactUse::take_plan(const Preference& preference) {
   if (!is_usable_with(preference)) return std::nullopt;
-  report_.reason = check_.get();  // names of files stand in it
+  report_.reason = check_.get();  // has file names
   if (report_.reason.empty()) {
     try {
       const ModelFiles files = open_files_of_plan(*kept_, config_.session.file_access());

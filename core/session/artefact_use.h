@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The artefact cache as one session uses it: finds the model's artefact, checks it on another
-// thread while providers are opened, decides whether it may be used, gives the plan that stands in
-// it, and keeps what was planned and compiled. Nothing that is wrong with the cache is an error of
-// the session. One thread.
+// The use of the compiled-model cache by one session: finds the model's file (artefact), verifies
+// it on another thread while providers are opened, decides whether it is valid for the session,
+// reads its plan, and writes the plan and the compiled forms of the session. A broken cache is
+// never an error of the session. One thread.
 #pragma once
 
 #include <gantry/artefacts.h>
@@ -24,29 +24,29 @@ namespace gantry {
 
 class ArtefactUse {
  public:
-  /// Begins to check the artefact, if there is one. `config` and `source` outlive this. `device`:
-  /// what the session was asked for, "" for the configuration's.
+  /// Begins to verify the artefact, if there is one. `config` and `source` must outlive this.
+  /// `device`: SessionOptions::device, "" for the configuration's.
   ArtefactUse(const Config& config, const ModelSource& source, const std::string& device,
               std::string subject, uint32_t threads);
   ~ArtefactUse();
   ArtefactUse(const ArtefactUse&) = delete;
   ArtefactUse& operator=(const ArtefactUse&) = delete;
 
-  /// True if there is an artefact that has the model's plan, whether or not it can be used.
+  /// True if there is an artefact with a plan of the model, valid or not.
   [[nodiscard]] bool may_have_plan() const;
-  /// The plan, not placed, if it can be used; else nothing: the model is to be imported. Waits for
-  /// the check. Once. Requires may_have_plan().
+  /// The plan, not placed, if it is valid; else nothing, and the caller must import the model.
+  /// Waits for the check. Called once. Requires may_have_plan().
   std::optional<PlannedModel> take_plan(const Preference& preference);
-  /// Says that the plan that was taken is of no use; it is made anew.
+  /// Rejects the plan of take_plan(); finish() writes a new one.
   void refuse_plan(const std::string& reason);
 
-  /// What the compilation takes and leaves; null: nothing is kept. Waits for the check. Requires
-  /// that `planned` was made from what take_plan gave, or has its model.
+  /// The cache entry that compilation reads and writes; null: nothing is cached. Waits for the
+  /// check. Requires that `planned` was made from the plan of take_plan, or has its model.
   Artefact* artefact(const Preference& preference, const PlannedModel& planned);
-  /// Writes what planning and compilation left, unless it stands in the file already; logs a line
-  /// where an artefact had to be replaced or could not be kept.
+  /// Writes the plan and the compiled forms, unless the file has them already. Logs a line if an
+  /// artefact had to be replaced or could not be written.
   ArtefactReport finish(const PlannedModel& planned);
-  /// Of the file whose parts are used where they stand; null: there is none.
+  /// The watch of the mapped file whose parts the session uses in place; null: there is none.
   [[nodiscard]] std::shared_ptr<const FileWatch> watch() const {
     return kept_ ? std::shared_ptr<const FileWatch>(kept_, &kept_->watch()) : nullptr;
   }
@@ -67,8 +67,8 @@ class ArtefactUse {
   bool is_on_ = false;
   ArtefactFolder folder_;
   std::filesystem::path file_;
-  std::shared_ptr<const ArtefactFile> kept_;  // may be damaged until the check has ended
-  std::future<std::string> check_;            // what is wrong with it
+  std::shared_ptr<const ArtefactFile> kept_;  // the cached file, not verified before check_ ends
+  std::future<std::string> check_;            // why the file is invalid; empty: it is valid
   ModelDigests digests_{{}};
   ArtefactFacts facts_;
   std::unique_ptr<Artefact> artefact_;

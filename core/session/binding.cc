@@ -30,19 +30,19 @@ class Binding::Impl {
   std::vector<ValueRef> inputs;
   std::vector<ValueRef> bound;
   std::vector<ValueRef> results;
-  std::vector<uint32_t> spaces;  // that an output is left in; 0: it is bound, or goes to the host
-  std::vector<uint8_t> left;     // as the executor takes it: of those that are made there
-  std::vector<ValueRef> before;  // by output: what may take what the host has made
+  std::vector<uint32_t> spaces;  // by output: the space it stays in; 0: bound, or host memory
+  std::vector<uint8_t> left;     // `left` of Executor::run: outputs that are made in their space
+  std::vector<ValueRef> before;  // by output: the previous tensor, reused for a copy to the device
 };
 
-// True if the last result may be written over: it is where the next one is to be, and only here.
+// True if the last result may be overwritten: it is on the right device, and nobody else holds it.
 bool Binding::Impl::is_free(size_t index) const {
   const ValueRef& result = results[index];
   return result && result->home && result.use_count() == 1 &&
          result->home->handle == session.executor->devices().space(spaces[index]).device;
 }
 
-// Which outputs the plan of this run leaves where they are wanted.
+// Sets `left` for the outputs that the plan of this run makes on the device that was asked for.
 void Binding::Impl::find_left(const Executor& executor) {
   const std::vector<uint32_t>& homes = executor.program().output_homes();
   const DeviceTable& own = session.executor->devices();
@@ -65,7 +65,7 @@ void Binding::Impl::prepare() {
   }
 }
 
-// What was not made on the device that it is wanted on.
+// Copies outputs that were not made on the device that was asked for to that device.
 void Binding::Impl::move_to_devices() {
   for (size_t i = 0; i < results.size(); ++i) {
     if (spaces[i] == 0 || left[i] != 0) continue;

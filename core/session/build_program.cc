@@ -22,8 +22,7 @@ BuiltProgram build_program(PlannedModel& planned, const Preference& preference,
                                                       preference.owners, options);
       return built;
     } catch (const CompileFailure& failure) {
-      // Each round rules out one set of nodes of one provider, so that this
-      // ends.
+      // Each round excludes one set of nodes of one provider, so the loop ends.
       policy.failed.push_back(failure.claim);
       std::sort(policy.failed.back().nodes.begin(), policy.failed.back().nodes.end());
       planned.placement = place(*planned.graph, preference.candidates, policy);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a placed graph to a program: compiles, and places again what could not
-// be compiled. One thread at a time.
+// Compiles a placed graph to a program, and places claims again that cannot be compiled. One thread
+// at a time.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,13 @@
 namespace gantry {
 
 struct BuiltProgram {
-  std::shared_ptr<DeviceTable> devices;  ///< with the budget
+  std::shared_ptr<DeviceTable> devices;  ///< counts against the session's budget
   std::unique_ptr<const Program> program;
 };
 
-/// A claim that its provider cannot compile is given up, and the graph placed
-/// without it, as far as the devices that the session may use take the nodes;
-/// the reason stays with them. Errors: what compile says if nobody else takes
-/// them (node, provider and reason), OUT_OF_MEMORY, DEVICE_LOST.
+/// Compiles the program. If a provider cannot compile a claim, the graph is placed again without
+/// that claim, and the nodes' reasons say so. Errors: CompileFailure (node, provider and reason) if
+/// no other candidate of the session claims the nodes; OUT_OF_MEMORY, DEVICE_LOST.
 BuiltProgram build_program(PlannedModel& planned, const Preference& preference,
                            const std::shared_ptr<MemoryBudget>& budget,
                            const BuildOptions& options);

@@ -18,7 +18,7 @@ using nlohmann::json;
 constexpr const char* kModelPart = "model";
 constexpr const char* kGraphPart = "graph";
 
-// What constants may be views of: of a model in memory its bytes come first.
+// The files that constants may be views of; of a model in memory its bytes come first.
 std::vector<ImageSource> sources_of(const ModelSource& source, const ModelFiles& files) {
   std::vector<ImageSource> sources;
   if (!source.bytes.empty()) sources.push_back({source.bytes, nullptr});
@@ -56,7 +56,7 @@ PlanParts to_parts(const PlannedModel& planned, const ModelSource& source) {
     const std::string text = model.dump();
     const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
     parts.model.assign(bytes, bytes + text.size());
-  } catch (const json::exception&) {  // a name or a text that is no UTF-8
+  } catch (const json::exception&) {  // a name or a text is not UTF-8
     return {};
   }
   parts.graph = to_image(*planned.graph, sources_of(source, files));

@@ -24,7 +24,7 @@ std::vector<std::string> texts(const json& root, const char* pointer) {
   return root[json::json_pointer(pointer)].get<std::vector<std::string>>();
 }
 
-// Every member of the schema that has one, as a document.
+// The defaults of all members of the schema, as a document.
 json defaults_of(const json& schema) {
   if (schema.contains("default")) return schema["default"];
   json result = json::object();
@@ -75,13 +75,14 @@ IsolationSettings to_worker(const json& given) {
   return worker;
 }
 
-// Of a process without raised privileges; its folder is checked as any other.
+// GANTRY_ARTEFACT_CACHE, unless the process has raised privileges. The folder is checked as any
+// other.
 std::string artefact_cache_of_environment() {
   const char* folder = secure_getenv("GANTRY_ARTEFACT_CACHE");
   return folder ? folder : "";
 }
 
-// The defaults are in the document: they stand in the schema and nowhere else.
+// Reads the merged document, which has all defaults: they are in the schema and nowhere else.
 void fill(const json& root, Config& config) {
   config.providers.search = texts(root, "/providers/search");
   config.providers.disable = texts(root, "/providers/disable");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration as facts for the command line and other front ends.
+// The configuration for the command line and other front ends: see gantry/config.h.
 #include <gantry/config.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-// Settings that find the manifests that a document adds; parts that are wrong are passed over.
+// Settings that find the manifests that a document adds; invalid parts are ignored.
 ProviderSettings provider_settings(const json& root) {
   ProviderSettings settings;
   for (auto [member, list] : {std::pair{"search", &settings.search},
@@ -51,7 +51,7 @@ class Facts {
 
  private:
   void walk(const ordered_json& schema, const std::string& pointer) {
-    if (pointer == "/$schema") return;  // for editors; no setting
+    if (pointer == "/$schema") return;  // for editors, not a setting
     if (pointer == "/providers/options") {
       add_options(pointer);
     } else if (schema.contains("properties")) {
@@ -62,7 +62,7 @@ class Facts {
     }
   }
 
-  // Of each provider the members that its schema knows and those that are set.
+  // Adds the options of each provider: those in its schema and those that are set.
   void add_options(const std::string& pointer) {
     const json::json_pointer place(pointer);
     std::vector<std::string> names;
@@ -128,7 +128,7 @@ std::string config_schema(Runtime& runtime, const std::vector<std::string>& prov
         providers.empty() || std::find(providers.begin(), providers.end(), name) != providers.end();
     if (!is_wanted || options.contains(name)) continue;
     auto own = ordered_json::parse(known.manifest.options_schema);
-    // References within it are meant from its own top.
+    // References within the options schema are relative to its own root.
     if (known.manifest.options_schema.find("\"$ref\"") != std::string::npos && !own.contains("$id"))
       own["$id"] = "gantry-provider-" + name + ".json";
     options[name] = std::move(own);

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// What a malformed device was most likely meant to be: "SIM-1" is SIM:1, "CUDA:x" is CUDA.
+// The device most similar to a malformed one: SIM:1 for "SIM-1", CUDA for "CUDA:x".
 std::string nearest_device(const std::string& text) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const auto end = std::find_if(text.begin(), text.end(), [&](char c) {
@@ -68,7 +68,7 @@ std::optional<ConfigOrigin> ConfigOrigins::exact(const std::string& pointer) con
     const JsonPlaces::Member* const member = document->places.innermost(pointer, is_it);
     if (is_it)
       return ConfigOrigin{document->name, document->has_lines ? member->place : JsonPlace{}};
-    // Objects are merged; anything else replaces what earlier documents have there and below.
+    // Objects are merged; any other value replaces the member of earlier documents and its members.
     if (member && !member->is_object) return std::nullopt;
   }
   return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a configuration, and where its members come from. Pure functions.
+// Errors and warnings of a configuration, and the origins of its members. Pure functions.
 #pragma once
 
 #include <gantry/config.h>
@@ -16,23 +16,23 @@ namespace gantry {
 
 /// Where a member was set.
 struct ConfigOrigin {
-  std::string document;  ///< as messages name it
-  JsonPlace place;       ///< zeros if the document was given in code
+  std::string document;  ///< its name in messages
+  JsonPlace place;       ///< line and column; zeros if the document was given in code
 };
 
-/// Where the members of a configuration were set, by JSON pointer. The documents that have been
-/// merged are asked, the last one first.
+/// The origins of the members of a configuration, by JSON pointer. Searches the merged documents,
+/// the last one first.
 class ConfigOrigins {
  public:
-  /// Merges a document over those before: what it replaces is set by it alone.
+  /// Adds a document that is merged over those before.
   void merge(const JsonDocument& document, const std::string& name, bool has_lines);
-  /// Of the member, or of the innermost one around it; empty: nobody set it.
+  /// The origin of the member, or of the innermost member around it that is set; empty: none is.
   [[nodiscard]] std::optional<ConfigOrigin> find(std::string pointer) const;
   [[nodiscard]] bool contains(const std::string& pointer) const {
     return exact(pointer).has_value();
   }
-  /// `document:line:column` of the value; "default" if nobody set it or anything around it but the
-  /// document.
+  /// `document:line:column` of the value or of a member around it; "default": no document sets
+  /// either.
   [[nodiscard]] std::string text_of(const std::string& pointer) const;
 
  private:
@@ -47,22 +47,22 @@ class ConfigOrigins {
 
 ConfigFinding to_finding(Code code, const JsonProblem& problem, const ConfigOrigins& origins);
 
-/// What can be said of a document alone: breaches of the schema, members that are not implemented,
-/// malformed devices, names of passes.
+/// Findings that need the document only: violations of the schema, members that are not
+/// implemented, malformed devices, unknown passes.
 std::vector<ConfigFinding> document_findings(const nlohmann::json& root,
                                              const ConfigOrigins& origins);
 
-/// What only this machine tells: options by the manifests' schemas; warnings of providers, device
-/// types and places to search that are not there, and of members that contradict each other. Parts
-/// of `root` that break the schema are passed over.
+/// Findings that depend on the providers found on this machine: options that violate a manifest's
+/// schema; warnings about providers, device types and search paths that do not exist, and about
+/// members that contradict each other. Parts of `root` that violate the schema are ignored.
 std::vector<ConfigFinding> provider_findings(const nlohmann::json& root,
                                              const ConfigOrigins& origins,
                                              const std::vector<KnownProvider>& providers);
 
-/// By document in the order given, line and column.
+/// Sorts by document, in the order given, then by line and column.
 void sort_findings(std::vector<ConfigFinding>& findings);
 
-/// Throws if one is an error: the errors, one in a line.
+/// Throws if a finding is an error; the message has a line for each error.
 void throw_errors_of(const std::vector<ConfigFinding>& findings);
 
 }  // namespace gantry

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands where in a configuration document that may still be wrong: parts that are not what
-// the schema asks for are passed over. Pure functions.
+// Positions of members in a configuration document that may be invalid: parts that violate the
+// schema are ignored. Pure functions.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@
 
 namespace gantry {
 
-/// A JSON pointer and the text that stands there.
+/// A JSON pointer and the string at that position.
 using PlacedText = std::pair<std::string, std::string>;
 
 /// The member at `pointer`; null if there is none.
@@ -22,7 +22,7 @@ std::vector<PlacedText> placed_texts(const nlohmann::json& root, const std::stri
 /// Every device that the document names.
 std::vector<PlacedText> placed_devices(const nlohmann::json& root);
 
-/// A problem whose text ends in the suggestion, JSON that may stand there instead; empty: none.
+/// A problem whose text ends in the suggestion, JSON to put in its place; empty: no suggestion.
 JsonProblem problem_with_suggestion(std::string pointer, const std::string& what,
                                     const std::string& suggestion, bool is_in_name = false);
 

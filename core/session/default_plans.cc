@@ -11,7 +11,7 @@
 namespace gantry {
 namespace {
 
-// Byte by byte: a value that is equal in another way only costs a plan.
+// Compares bytes: values that are equal but differ in bytes (0.0, -0.0) only cost another plan.
 bool has_same_elements(const gantry_value& given, const gantry_value& own) {
   if (given.kind != own.kind || given.dtype != own.dtype || given.shape != own.shape) return false;
   if (own.dtype == DType::kString) return given.strings == own.strings;
@@ -49,7 +49,7 @@ OpenPlan::OpenPlan(const PlanSettings& settings, const OnnxModel& model, const O
 void OpenPlan::run(std::span<const ValueRef> defaults, std::span<const ValueRef> given,
                    std::span<ValueRef> outputs, const RunOptions& options,
                    std::span<const uint8_t> left) {
-  // The session's defaults lie where the model's file has them; what kernels read is aligned.
+  // The session's defaults may be unaligned views of the model's file; kernels need aligned inputs.
   const auto is_own = [&](size_t i) {
     return initial_[i] && given[i] == defaults[i] && given[i] != initial_[i];
   };
@@ -142,7 +142,7 @@ std::string DefaultPlans::names_in(const std::vector<size_t>& inputs) const {
 }
 
 void DefaultPlans::tell(const std::vector<size_t>& opened) const {
-  // Weights cost speed when they are no constants; a position or a flag does not.
+  // Weights that are no constants cost speed, so they are a warning; a position or a flag is not.
   constexpr uint64_t kMany = uint64_t{1} << 20;
   uint64_t size_bytes = 0;
   for (const size_t input : opened) size_bytes += defaults_[input]->view.size_bytes;

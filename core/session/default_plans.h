@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs that have a default in the model. The session's own plan has the defaults as constants, so
-// that weights are folded, packed and fused. The first run that gives another value for one of them
-// has the model planned once more, with that input as an input; later runs take the plan that fits
-// what they give. Any thread.
+// Plans for inputs with a default (an initializer of the same name). The session's first plan has
+// the defaults as constants, so that weights are folded, packed and fused. The first run that
+// passes another value plans the model once more, with that default as a real input. Later runs use
+// a plan that matches their inputs. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +19,25 @@
 
 namespace gantry {
 
-/// What a plan is made with, as the session's first one was.
+/// The settings of the session's first plan, with which further plans are made.
 struct PlanSettings {
   Config config;
   Preference preference;
-  HostPreference host;  ///< for folding
+  HostPreference host;  ///< for constant folding
   uint32_t threads = 0;
   Trace* trace = nullptr;
   Executor::Options executor;
 };
 
-/// A plan in which some of the inputs that have a default are inputs. Immutable.
+/// A plan in which some defaults are open: inputs instead of constants. Immutable.
 class OpenPlan {
  public:
-  /// `defaults`: by input of the session. INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY: as loading.
+  /// `open`: the inputs that are open. INVALID_ARGUMENT, UNSUPPORTED, OUT_OF_MEMORY: as loading.
   OpenPlan(const PlanSettings& settings, const OnnxModel& model, const OpenDefaults& open,
            const std::shared_ptr<MemoryBudget>& budget);
 
-  /// As Executor::run. `defaults`: the session's own; where `given` has one of them, the plan's is
-  /// taken.
+  /// As Executor::run. `defaults`: the session's; where `given` has one of them, the plan's aligned
+  /// copy is passed.
   void run(std::span<const ValueRef> defaults, std::span<const ValueRef> given,
            std::span<ValueRef> outputs, const RunOptions& options, std::span<const uint8_t> left);
   [[nodiscard]] bool opens(size_t input) const { return initial_[input] != nullptr; }
@@ -45,29 +45,28 @@ class OpenPlan {
 
  private:
   PlannedModel planned_;
-  std::vector<ValueRef> initial_;  // by input: the default of one that is open, aligned; else null
+  std::vector<ValueRef> initial_;  // by input: the aligned default if the input is open; else null
   std::unique_ptr<Executor> executor_;
 };
 
 class DefaultPlans {
  public:
-  /// Opens the model that `model` was read from. `defaults`: by input; null: it has none. `names`:
-  /// of the inputs. `budget`: what the session's first plan takes its memory from. Requires that
-  /// `model` outlives this.
+  /// `defaults`: by input; null: the input has none. `names`: of the inputs. `budget`: the
+  /// session's memory budget. `model` must outlive this.
   DefaultPlans(PlanSettings settings, const OnnxModel& model, std::vector<ValueRef> defaults,
                std::vector<std::string> names, std::shared_ptr<MemoryBudget> budget,
                std::string subject);
 
-  /// The plan for a run that gives these values by input; null: each is the default, or of an input
-  /// that has none, so that the session's own plan is right. Compares elements of what is given in
-  /// place of a default. Makes the plan if there is none that fits, while others wait that need it
-  /// too. Allocates nothing else. Errors: as loading, with what was replaced.
+  /// The plan for a run with these inputs. Null: no default is replaced by another value, so the
+  /// session's first plan is right. Compares the elements of a given value with those of the
+  /// default. If no plan matches, makes one, while other threads that need it wait; else allocates
+  /// nothing. Errors: as loading, with the names of the replaced defaults.
   std::shared_ptr<OpenPlan> plan_for(std::span<const ValueRef> given);
   [[nodiscard]] const std::vector<ValueRef>& defaults() const { return defaults_; }
 
-  /// The plan that runs may take beside the session's own; null: none was needed yet.
+  /// The latest plan besides the session's first; null: none was needed yet.
   [[nodiscard]] std::shared_ptr<OpenPlan> current() const;
-  /// Every plan that records of the trace may speak of.
+  /// Every plan whose steps may be in the trace; empty without a trace.
   [[nodiscard]] std::vector<std::shared_ptr<OpenPlan>> traced() const;
 
  private:
@@ -77,7 +76,8 @@ class DefaultPlans {
   [[nodiscard]] std::string names_in(const std::vector<size_t>& inputs) const;
   void tell(const std::vector<size_t>& opened) const;
 
-  static constexpr int kMostChosen = 3;  // plans that open just what was replaced; then all is open
+  static constexpr int kMostChosen =
+      3;  // plans that open only replaced defaults; then all are open
 
   const PlanSettings settings_;
   const OnnxModel& model_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of the caller's in the memory of devices: made, borrowed, taken from other libraries,
-// copied.
+// The caller's device tensors: allocated, borrowed, imported from other libraries, copied.
 #include <string>
 #include <utility>
 
@@ -88,7 +87,7 @@ Tensor Session::Impl::adopt(DlpackDevice device,
   }
   const MemorySpace& memory = devices->space(space);
   ValueRef value;
-  // Beyond the wait for the copy.
+  // Keeps the source alive until with_stream() has waited for the copy.
   std::shared_ptr<const void> source_owner;
   with_stream(memory, [&](gantry_stream* stream) {
     ForeignMemory given = hand_over(memory.shared_memory->stream_of(stream));

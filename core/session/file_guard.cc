@@ -11,7 +11,8 @@
 namespace gantry {
 namespace {
 
-// What a session copies at most, and the largest constant of a session that has more than that.
+// A session copies all its mapped constants up to kMostOwned bytes in total; if it has more, only
+// those of at most kLargestOwned bytes.
 constexpr uint64_t kMostOwned = uint64_t{16} << 20;
 constexpr uint64_t kLargestOwned = uint64_t{64} << 10;
 
@@ -33,7 +34,7 @@ FileGuard::FileGuard(const Program& program, std::vector<std::shared_ptr<const F
   for_each_mapped(program, [&](const gantry_value& value) {
     const std::span bytes(static_cast<const std::byte*>(value.view.data), value.view.size_bytes);
     const auto file = MappedFile::find(bytes.data(), bytes.size());
-    if (!file || !file->watch()) return;  // a copy, or of the compiled-model cache
+    if (!file || !file->watch()) return;  // a copy, or a file of the compiled-model cache
     const bool is_small = total <= kMostOwned || bytes.size() <= kLargestOwned;
     if (is_small && own_pages(bytes)) return;
     watched_.push_back(file->watch());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session does about files that it reads where they are mapped, and that others may write
-// while it lives: constants that are small become its own, and for large ones the file is looked at
-// before and after each run (docs/configuration.md, decision 2).
+// Protects a session against changes of mapped files during its life. Pages of small constants are
+// copied into memory of the session; files of large constants are checked before and after each run
+// (docs/configuration.md, decision 2).
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ namespace gantry {
 class FileGuard {
  public:
   FileGuard() = default;
-  /// Of the constants that runs of `program` read, and of `others`: files that are read in other
-  /// ways too, by a worker process, for another plan or as packed weights.
+  /// Guards the constants that runs of `program` read, and `others`: files that are also read in
+  /// other ways, by a worker process, for another plan or as packed weights.
   FileGuard(const Program& program, std::vector<std::shared_ptr<const FileWatch>> others);
 
-  /// INVALID_MODEL: as FileWatch. Any thread.
+  /// INVALID_MODEL: a file has changed, see FileWatch. Any thread.
   void require_unchanged() const;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 using OperatorKey = std::tuple<std::string, std::string, int>;  // domain, op_type, since_version
 
-// Adds what the graph and its bodies hold.
+// Adds the operators and constants of the graph and its bodies.
 void count(const Graph& graph, ModelSummary& summary, std::map<OperatorKey, uint64_t>& operators) {
   for (const auto& value : graph.values()) {
     if (!value->constant && !value->initial) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a model in messages and in the interface.
+// Metadata of a model for messages and the public interface.
 #pragma once
 
 #include <gantry/model.h>
@@ -11,13 +11,13 @@
 
 namespace gantry {
 
-/// How messages name a model: its path, or "model in memory".
+/// The name of a model in messages: its path, or "model in memory".
 std::string subject_of(const ModelSource& source);
 
-/// Inputs of a model as users see them.
+/// The inputs of a model as users see them.
 std::vector<ValueInfo> input_infos(const Graph& graph);
-/// The same of its outputs: without the names that inference made up for extents that it did not
-/// know, which the model does not have.
+/// The outputs of a model as users see them: without the names that shape inference generated for
+/// unknown extents.
 std::vector<ValueInfo> output_infos(const Graph& graph);
 
 }  // namespace gantry

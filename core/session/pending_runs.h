@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of a session that were begun without waiting for them, on threads of the session's own.
+// A queue of asynchronous runs, with threads of the session's own.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@ namespace gantry {
 
 class PendingRuns {
  public:
-  /// As many runs go on at once; further ones begin in the order in which they came.
+  /// `most_threads`: number of runs that go on at once; further ones wait in order.
   explicit PendingRuns(size_t most_threads) : most_threads_(most_threads) {}
-  /// Waits until all of them have ended. Not from one of them.
+  /// Waits until all runs have ended. Must not be called by a run.
   ~PendingRuns();
   PendingRuns(const PendingRuns&) = delete;
   PendingRuns& operator=(const PendingRuns&) = delete;
 
-  /// Calls `run`, which must not throw, on one of the threads; starts one if none is idle. Any
-  /// thread. UNAVAILABLE: the process can start no thread, and the session has none.
+  /// Calls `run`, which must not throw, on one of the threads; starts a thread if none is idle. Any
+  /// thread. UNAVAILABLE: no thread can be started, and there is none yet.
   void add(std::function<void()> run);
 
  private:

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kMostInlinings = 64;  // rounds; a function may call functions, but never itself
 
-// Calls of functions that nobody runs, bodies included.
+// Finds calls of functions that no provider claims, bodies included.
 void find_unclaimed_functions(const OnnxModel& model, const GraphPlacement& placement,
                               std::set<FunctionCall>& calls) {
   for (const auto& node : placement.graph->nodes()) {
@@ -35,7 +35,7 @@ void find_unclaimed_functions(const OnnxModel& model, const GraphPlacement& plac
   for (const auto& [graph, body] : placement.bodies) find_unclaimed_functions(model, *body, calls);
 }
 
-// What is about to stand in place of the calls goes where the rules send these.
+// The nodes that replace a call go to the device to which a rule sends the call.
 void keep_rules_of(const std::set<FunctionCall>& calls, const Graph& graph,
                    const Preference& preference) {
   for (const auto& node : graph.nodes()) {
@@ -50,7 +50,7 @@ void keep_rules_of(const std::set<FunctionCall>& calls, const Graph& graph,
   }
 }
 
-// Little is computed sooner than other threads are awake.
+// One thread for a small graph: it is done before other threads have woken.
 uint32_t threads_for(const Graph& graph) {
   constexpr uint64_t kMuch = uint64_t{1} << 20;
   uint64_t size_bytes = 0;
@@ -63,9 +63,9 @@ uint32_t threads_for(const Graph& graph) {
   return size_bytes < kMuch ? 1 : hardware_threads();
 }
 
-// Computes the outputs of a graph of constants with the kernels of CPU; nothing if one is missing
-// or fails, also for want of memory, so that the failure shows up where the node would have run.
-// `left_bytes`: what of session.memory_limit_bytes may still be taken; less what the outputs take.
+// Computes the outputs of a graph of constants with CPU kernels. Returns nothing if a kernel is
+// missing or fails, or memory runs out; the node then fails, if it does, in a run. `left_bytes`:
+// the rest of session.memory_limit_bytes; the size of the outputs is subtracted.
 std::vector<ValueRef> evaluate_on_cpu(const HostPreference& find_host, const Graph& graph,
                                       uint64_t& left_bytes) {
   poll_load("constants were computed");
@@ -79,7 +79,7 @@ std::vector<ValueRef> evaluate_on_cpu(const HostPreference& find_host, const Gra
                                              BuildOptions{.threads = threads});
     Executor executor(std::move(program), std::move(devices), threads, nullptr, {});
     std::vector<ValueRef> outputs(graph.outputs().size());
-    // What leaves a run is the caller's, and not counted there.
+    // The budget does not count outputs, which belong to the caller, so they are counted here.
     uint64_t left = left_bytes;
     const MakeOutput make = [&left](DType dtype, std::span<const int64_t> shape) {
       const uint64_t size_bytes = bytes_of(dtype, element_count(shape));
@@ -90,7 +90,7 @@ std::vector<ValueRef> evaluate_on_cpu(const HostPreference& find_host, const Gra
     };
     const RunLimits* limits = load_limits();
     executor.run({}, outputs, limits ? limits->remaining() : RunOptions(), &make);
-    // What a mapped file gave for this is most often not wanted again.
+    // The mapped constants read here are most often not read again.
     for (const auto& value : graph.values()) {
       if (value->constant) drop_pages(*value->constant);
     }
@@ -120,7 +120,7 @@ const char* name_of(Fallback fallback) {
   return "";
 }
 
-// Who has a node, for messages.
+// The provider that claims a node, for messages.
 std::string owner_of(const GraphPlacement& placement, uint32_t node) {
   const int owner = placement.owner[node];
   if (owner < 0) return "nobody";
@@ -128,7 +128,7 @@ std::string owner_of(const GraphPlacement& placement, uint32_t node) {
   return "provider \"" + claim.candidate->provider->name() + "\" with " + claim.kernel;
 }
 
-// Two placements of one graph by the same devices: claims are pure, so they are the same.
+// Warns if two placements of one graph on the same devices differ, as claims must be pure.
 void warn_of_other_answers(const GraphPlacement& before, const GraphPlacement& now) {
   const auto& nodes = now.graph->nodes();
   const auto changed = std::find_if(nodes.begin(), nodes.end(), [&](const auto& node) {
@@ -141,7 +141,7 @@ void warn_of_other_answers(const GraphPlacement& before, const GraphPlacement& n
                               " when the same question was asked again; a claim must not change");
 }
 
-// The nodes that providers took together with others, each with its claim.
+// The nodes of claims of several nodes, each with its claim: their fusion groups.
 using Companies = std::unordered_map<const Node*, const void*>;
 
 void find_companies(const GraphPlacement& placement, Companies& found) {
@@ -152,7 +152,8 @@ void find_companies(const GraphPlacement& placement, Companies& found) {
   for (const auto& [graph, body] : placement.bodies) find_companies(*body, found);
 }
 
-// The nodes of providers that compute some types wider, each with its provider's manifest.
+// The nodes of providers that compute some types in a wider type, each with its provider's
+// manifest.
 using Wideners = std::unordered_map<const Node*, const Manifest*>;
 
 void find_wideners(const GraphPlacement& placement, Wideners& found) {
@@ -173,7 +174,7 @@ bool has_dequantize(const Graph& graph) {
   });
 }
 
-// Those of bodies among them.
+// Number of nodes, those of bodies included.
 uint64_t nodes_of(const Graph& graph) {
   uint64_t count = 0;
   for (const auto& node : graph.nodes()) {
@@ -183,7 +184,7 @@ uint64_t nodes_of(const Graph& graph) {
   return count;
 }
 
-// The way of one model from its file to a placed graph.
+// Plans one imported model.
 class Planner {
  public:
   Planner(const HostPreference& host, const Config& config, const Preference& preference,
@@ -217,7 +218,8 @@ class Planner {
     inline_functions();
     improve_and_place();
     if (!planned_.placement->complete()) {
-      // Who runs each of several nodes need not run the one that stands for them.
+      // A provider that runs each node of a pattern need not run the node that a pass fused them
+      // to. So plan again without the passes that fuse.
       for (const Pass& pass : passes()) {
         if (pass.raises) options_.disabled.emplace_back(pass.name);
       }
@@ -236,7 +238,7 @@ class Planner {
  private:
   void place_graph() { place_planned(planned_, preference_, trace_); }
 
-  // Functions that nobody claims become nodes, until there are none.
+  // Inlines functions that no provider claims, until there are none.
   void inline_functions() {
     for (int round = 0; round < kMostInlinings; ++round) {
       place_graph();
@@ -246,7 +248,7 @@ class Planner {
       const TraceSpan span(trace_, "load", "inline functions");
       keep_rules_of(calls, *planned_.graph, preference_);
       const auto wanted = [&](const FunctionCall& call) { return calls.contains(call); };
-      // Without a body for these types the refusals stand.
+      // No function has a body for these types: the refusals remain.
       if (!planned_.model->inline_functions(wanted)) return;
       planned_.placement.reset();
       planned_.graph = planned_.model->to_graph();
@@ -278,7 +280,8 @@ class Planner {
     place_graph();
     if (!has_changed) warn_of_other_answers(*before, *planned_.placement);
     if (!has_dequantize(*planned_.graph)) return;
-    // What no provider took along with its reader is as any other node.
+    // A DequantizeLinear that no provider fused with its reader is an ordinary node: the passes may
+    // now fold it.
     look_at_claims(*planned_.placement);
     context_.is_kept = [this](const Node& node) { return companies_.contains(&node); };
     if (improve()) place_graph();
@@ -289,8 +292,8 @@ class Planner {
   Trace* trace_;
   RuleUse rules_;
   PassContext context_;
-  uint64_t left_bytes_ = 0;  // of session.memory_limit_bytes, for constants that are folded
-  Companies companies_;      // as of the last claims
+  uint64_t left_bytes_ = 0;  // rest of session.memory_limit_bytes, for folded constants
+  Companies companies_;      // of the latest placement
   Wideners wideners_;        // likewise
   PipelineOptions options_ = pipeline_options(config_);
   PlannedModel planned_;
@@ -308,7 +311,7 @@ ImportedModel import_model(const ModelSource& source, FileAccess access, Trace* 
 }
 
 HostPreference folding_host(ProviderRegistry& registry, const Config& config) {
-  Config exact = config;  // what is computed once is not rounded
+  Config exact = config;  // constants are folded at full precision
   exact.session.precision = kFullPrecision;
   return [&registry, exact = std::move(exact)] { return cpu_alone(registry, exact); };
 }
@@ -341,8 +344,8 @@ void release_unused_constants(const Graph& graph) {
 
 namespace {
 
-// What nodes that no provider takes lack beside a kernel: a body. Row names of nodes in bodies end
-// with their own names.
+// Adds to unplaced nodes why they have no function body either. Names of rows of nodes in bodies
+// end with the node's own name.
 void add_body_refusals(const OnnxModel& model, std::vector<NodePlacement>& rows) {
   for (NodePlacement& row : rows) {
     if (!row.device.empty()) continue;

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 constexpr const char* kOption = "precision";
 
-// The schema of the option; null: the provider has none.
+// The schema of the option; null: the provider does not have the option.
 json option_schema(const Manifest& manifest) {
   const json schema = json::parse(manifest.options_schema);
   const auto members = schema.find("properties");

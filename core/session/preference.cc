@@ -10,14 +10,14 @@
 namespace gantry {
 namespace {
 
-// The options of a provider: its own, with the session's precision if it takes that.
+// The options of a provider, with the session's precision if the provider accepts it.
 std::string provider_options(const Config& config, const Manifest& manifest) {
   const auto found = find_by_name(config.providers.options, manifest);
   const std::string own = found == config.providers.options.end() ? "{}" : found->second;
   return with_precision(manifest, own, config.session.precision);
 }
 
-// UNSUPPORTED: a precision was asked for that no provider of the session's devices has.
+// UNSUPPORTED: no provider of the session's devices has the configured precision.
 void require_precision(const Config& config, const Preference& preference) {
   const std::string& wanted = config.session.precision;
   if (wanted == kFullPrecision) return;
@@ -64,7 +64,7 @@ void add_preferred(ProviderRegistry& registry, const Config& config, Preference&
       preference.warnings.push_back(std::move(passed_over));
     }
   }
-  if (preference.named.empty()) preference.named = "CPU";  // by the fallback policy
+  if (preference.named.empty()) preference.named = "CPU";  // all preferred devices are absent
 }
 
 }  // namespace

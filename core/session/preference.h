@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices that a session may use, in the order in which they are asked, with the providers, the
-// options and the rules that the configuration has for them. One thread at a time.
+// The devices that a session may use, in order of preference, with their providers, options and
+// placement rules from the configuration. One thread at a time.
 #pragma once
 
 #include <memory>
@@ -27,12 +27,12 @@ struct Preference {
 };
 
 /// Resolves device, configured preference, rules and fallback. A preferred device that is absent is
-/// passed over if the fallback policy is not "error". Errors as ProviderRegistry::find and
+/// skipped if the fallback policy is not "error". Errors as ProviderRegistry::find and
 /// Device::parse.
 Preference resolve_preference(ProviderRegistry& registry, const Config& config,
                               const std::string& device);
 
-/// The device CPU and nothing else, whatever is preferred.
+/// The device CPU only, whatever the configuration prefers.
 Preference cpu_alone(ProviderRegistry& registry, const Config& config);
 
 }  // namespace gantry

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the machine tells of a configuration: its providers, their options, places to search.
+// Findings of a configuration that depend on this machine: providers, their options, search paths.
 #include <gantry/device.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// The notice of a name that a provider had before; empty: it is no such name.
+// The notice about a former name of a provider; empty: it is no former name.
 std::string former_name_notice(const std::string& name,
                                const std::vector<KnownProvider>& providers) {
   for (const KnownProvider& provider : providers) {
@@ -37,7 +37,7 @@ std::vector<std::string> provider_names(const std::vector<KnownProvider>& provid
   return names;
 }
 
-// What is wrong with a name under which no provider is found: it is a former one, or `unknown`.
+// The problem of a name that no provider has: it is a former name, or `unknown`.
 JsonProblem name_problem(const std::string& pointer, const std::string& name, bool is_in_name,
                          const std::vector<KnownProvider>& providers, const std::string& unknown) {
   const std::string notice = former_name_notice(name, providers);
@@ -48,7 +48,7 @@ JsonProblem name_problem(const std::string& pointer, const std::string& name, bo
                                  nearest.empty() ? nearest : json(nearest).dump(), is_in_name);
 }
 
-// Members that are named after providers, of which there are none of that name.
+// Members named after a provider that does not exist.
 void check_provider_names(const json& root, const ConfigOrigins& origins,
                           const std::vector<KnownProvider>& providers,
                           std::vector<ConfigFinding>& findings) {
@@ -66,7 +66,7 @@ void check_provider_names(const json& root, const ConfigOrigins& origins,
   }
 }
 
-// Names that turn nothing off. A pattern may well meet nobody on this machine.
+// Disabled names that no provider has. Not patterns: these may match nothing on this machine.
 void check_disabled(const json& root, const ConfigOrigins& origins,
                     const std::vector<KnownProvider>& providers,
                     std::vector<ConfigFinding>& findings) {
@@ -81,7 +81,7 @@ void check_disabled(const json& root, const ConfigOrigins& origins,
   }
 }
 
-// Places in which there is nothing to find.
+// Search paths that have no manifests.
 void check_search(const json& root, const ConfigOrigins& origins,
                   std::vector<ConfigFinding>& findings) {
   for (const auto& [pointer, place] : placed_texts(root, "/providers/search")) {
@@ -105,7 +105,7 @@ void check_options(const json& root, const ConfigOrigins& origins,
       if (!provider.manifest.is_called(name) || !options.is_object()) continue;
       const size_t prefix = json_pointer("/providers/options", provider.manifest.name).size();
       for (JsonProblem problem : option_problems(provider.manifest, options)) {
-        problem.pointer = pointer + problem.pointer.substr(prefix);  // as the file spells the name
+        problem.pointer = pointer + problem.pointer.substr(prefix);  // with the document's name
         findings.push_back(to_finding(Code::kInvalidArgument, problem, origins));
       }
       if (!provider.is_disabled) continue;
@@ -115,7 +115,7 @@ void check_options(const json& root, const ConfigOrigins& origins,
   }
 }
 
-// Limits that limit nothing.
+// Limits without effect: the provider has no process of its own.
 std::string no_process_for_limits_of(const std::string& name) {
   return "has no effect: it limits a process of the provider's own, and \"" + name +
          "\" is to run in this one; {\"isolation\": {\"" + name + "\": \"process\"}} gives it one";
@@ -138,7 +138,7 @@ void check_workers(const json& root, const ConfigOrigins& origins,
   }
 }
 
-// A precision that nobody here computes in.
+// A precision that no provider on this machine has.
 void check_precision(const json& root, const ConfigOrigins& origins,
                      const std::vector<KnownProvider>& providers,
                      std::vector<ConfigFinding>& findings) {
@@ -201,7 +201,7 @@ std::vector<ConfigFinding> provider_findings(const json& root, const ConfigOrigi
       const JsonProblem problem =
           problem_of_device(pointer, text, Device::parse(text).type, providers);
       if (!problem.what.empty()) findings.push_back(to_finding(Code::kOk, problem, origins));
-    } catch (const Error&) {  // the document's own problem
+    } catch (const Error&) {  // a malformed device: document_findings reports it
     }
   }
   return findings;

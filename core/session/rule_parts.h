@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes a placement rule takes beside those it describes: the parts of functions that it
-// sends to its device, once their bodies stand in place of the calls ("call/node").
+// The nodes that a placement rule gains by inlining: if a rule matches a call of a function, it
+// also matches the nodes of the inlined body ("call/node").
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace gantry {
 
 class RuleParts {
  public:
-  /// `call`: name of a node that is about to be replaced by its body.
+  /// Adds a call that is about to be inlined; `call`: name of its node.
   void add(const std::string& call) { calls_.insert(call); }
-  /// Whether a node of that name came from such a call.
+  /// Whether the node of that name is from an inlined body of an added call.
   [[nodiscard]] bool hold(const std::string& node) const {
     if (calls_.empty()) return false;
     for (size_t end = node.find('/'); end != std::string::npos; end = node.find('/', end + 1)) {

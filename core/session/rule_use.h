@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which placement rules of the configuration have met a node. A rule that meets none is most likely
-// a slip of its author. One thread at a time.
+// Finds placement rules of the configuration that match no node, which are most likely mistakes.
+// One thread at a time.
 #pragma once
 
 #include <map>
@@ -18,12 +18,13 @@ class RuleUse {
   /// Borrows the configuration.
   explicit RuleUse(const Config& config);
 
-  /// Looks at every node of a graph and its bodies. Called for the graph as it was imported and
-  /// again for what became of it: a rule may speak of either.
+  /// Matches the rules against every node of a graph and its bodies. Called for the imported graph
+  /// and again after the passes, as a rule may name nodes of either.
   void look_at(const Graph& graph);
 
-  /// A sentence for each rule that met no node: its place, and the nearest operator or name. Loud
-  /// if ONNX does not know its operator: one that it knows may well be in the next model.
+  /// A warning for each rule that matched no node, with the rule's position and the nearest
+  /// operator or name. Loud if ONNX does not have the rule's operator; another one may be in the
+  /// next model.
   [[nodiscard]] std::vector<ConfigWarning> warnings() const;
 
  private:

@@ -25,15 +25,15 @@ Runtime::Impl::Impl(const RuntimeOptions& options)
   check_against_manifests(config, {});
 }
 
-// Throws what is wrong, logs the warnings; of `document` alone if it is not empty: the others' have
-// been logged.
+// Throws the errors and logs the warnings. `document` not empty: only its findings, as those of the
+// other documents have been reported.
 void Runtime::Impl::check_against_manifests(const Config& checked, const std::string& document) {
   std::vector<ConfigFinding> findings =
       provider_findings(checked.root, checked.origins, registry.known());
   sort_findings(findings);
   throw_errors_of(findings);
   for (const ConfigFinding& finding : findings) {
-    // Of devices the session tells that wants them.
+    // Findings about devices are reported by the session that uses the device.
     const bool is_of_providers = finding.pointer.starts_with("/providers/");
     if (is_of_providers && (document.empty() || finding.document == document))
       log(LogLevel::kWarning, to_string(finding));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Runtime holds: the effective configuration and the registry of providers. Sessions read
-// both. Any thread.
+// The implementation of Runtime: the effective configuration and the registry of providers.
+// Sessions read both. Any thread.
 #pragma once
 
 #include <gantry/runtime.h>

@@ -29,8 +29,8 @@
 namespace gantry {
 namespace {
 
-// A model is read on a thread of its own: meanwhile this one opens the providers, which the first
-// session of a process waits for as long.
+// Imports the model on another thread. Meanwhile this thread opens the providers, which takes the
+// first session of a process as long.
 std::future<ImportedModel> begin_import(const ModelSource& source, FileAccess access,
                                         Trace* trace) {
   const auto import = [&source, access, trace, limits = load_limits()] {
@@ -39,16 +39,16 @@ std::future<ImportedModel> begin_import(const ModelSource& source, FileAccess ac
   };
   try {
     return std::async(std::launch::async, import);
-  } catch (const std::system_error&) {  // no thread to be had
+  } catch (const std::system_error&) {  // no thread can be started
     return std::async(std::launch::deferred, import);
   }
 }
 
-// Gives what loading needed, and nobody needs any more, back to the system, where it is worth
-// looking through all of the heap.
+// Returns heap memory freed after loading to the system, if it is enough to be worth a pass over
+// the heap.
 void trim_heap() {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
-  constexpr size_t kMuch = size_t{2} << 20;  // bytes that are free
+  constexpr size_t kMuch = size_t{2} << 20;  // free bytes
   if (mallinfo2().fordblks >= kMuch) malloc_trim(0);
 #endif
 }
@@ -108,17 +108,17 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
     artefact = cache.finish(planned_);
     placement = describe(planned_, preference, built.program->implementations());
     placement.copies = built.program->copies();
-    planned_.placement.reset();  // its views were for the providers
+    planned_.placement.reset();  // only claim and compile calls need its graph views
     release_unused_constants(*planned_.graph);
     trim_heap();
     Executor::Options running{.stop_grace_ms = config.session.stop_grace_ms,
-                              // Of steps that are launched as one nobody knows the times.
+                              // Steps launched as one capture have no times of their own.
                               .capture = config.session.capture && !times_nodes,
                               .give_back_more = [this] { give_back_idle(); }};
     if (planned_.model && planned_.model->has_constant_defaults()) {
       std::vector<std::string> names;
       for (const ValueInfo& input : inputs) names.push_back(input.name);
-      // The runtime may be gone when a run needs it.
+      // Resolved now: the runtime may have been destroyed when a run needs it.
       const HostPreference kept = [found = host()] { return found; };
       defaults_ = std::make_unique<DefaultPlans>(
           PlanSettings{config, preference, kept, threads, trace_.get(), running}, *planned_.model,
@@ -135,7 +135,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
   if (preference.fallback == Fallback::kWarn) warn_of_fallback(device);
 }
 
-// True: the plan of an earlier start was taken, and the model need not be read.
+// True: the cached plan of an earlier start is used, and the model need not be imported.
 bool Session::Impl::take_kept_plan(ArtefactUse& cache, const Preference& preference) {
   if (!cache.may_have_plan()) return false;
   std::optional<PlannedModel> kept;
@@ -154,7 +154,8 @@ bool Session::Impl::take_kept_plan(ArtefactUse& cache, const Preference& prefere
   return true;
 }
 
-// What may be concluded for runs that replace no default need not hold for others.
+// Without the shapes inferred from default values: they need not hold for runs that replace a
+// default.
 std::vector<ValueInfo> Session::Impl::declared_outputs() const {
   const OnnxModel* model = planned_.model.get();
   if (!model || !model->has_constant_defaults() || model->declares_outputs())
@@ -162,7 +163,7 @@ std::vector<ValueInfo> Session::Impl::declared_outputs() const {
   return output_infos(*OnnxModel(*model, OpenDefaults{}).to_graph());
 }
 
-// For a run that has no memory left.
+// Called by a run that has no memory left.
 void Session::Impl::give_back_idle() const noexcept {
   if (executor) executor->give_back_idle();
   if (!defaults_) return;
@@ -202,8 +203,8 @@ FileGuard Session::Impl::guard_files(const Program& program, const Preference& p
                                          : std::vector<std::shared_ptr<const MappedFile>>()) {
     const auto watch = file->watch();
     if (!watch) continue;
-    watch->require_unchanged();  // what was packed and folded is of one state of the file
-    // A worker process maps the weights itself, and another plan would be made of them.
+    watch->require_unchanged();  // packed and folded weights are all of one state of the file
+    // A worker process maps the weights itself, and another plan would read them again.
     if (has_worker || defaults_) others.push_back(watch);
   }
   return {program, std::move(others)};

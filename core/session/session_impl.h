@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Session holds: the model and graph that its program borrows from, and the executor.
+// The implementation of Session: the model and graph from which its program borrows, and the
+// executor.
 #pragma once
 
 #include <filesystem>
@@ -31,7 +32,7 @@ class Session::Impl {
   Impl& operator=(const Impl&) = delete;
 
   [[nodiscard]] const PlannedModel& planned() const { return planned_; }
-  /// INVALID_ARGUMENT: no such name; lists those that are there.
+  /// INVALID_ARGUMENT: no such name; the message lists the names.
   [[nodiscard]] size_t index_of_input(const std::string& name) const;
   [[nodiscard]] size_t index_of_output(const std::string& name) const;
   /// INVALID_ARGUMENT: kind, element type, rank or an extent differs from the model's.
@@ -46,26 +47,25 @@ class Session::Impl {
                                  void* data, std::shared_ptr<const void> owner) const;
   [[nodiscard]] Tensor adopt(DlpackDevice device,
                              const std::function<ForeignMemory(uintptr_t)>& hand_over) const;
-  /// The space of a device of the session's with memory of its own. INVALID_ARGUMENT: it uses no
-  /// such device; `subject` opens the message.
+  /// The space of a device with memory of its own. INVALID_ARGUMENT: the session uses no such
+  /// device; the message begins with `subject`.
   [[nodiscard]] uint32_t space_on(const std::string& subject, const std::string& device) const;
   /// INVALID_ARGUMENT: the configuration names no trace file; else as Session::write_trace.
   void write_trace(const std::filesystem::path& file) const;
 
-  /// As Executor::run, by the plan that fits what is given. `given`: by input, complete, checked.
+  /// As Executor::run, with the plan that matches the inputs. `given`: by input, complete, checked.
   void run(std::span<const ValueRef> given, std::span<ValueRef> made, const RunOptions& options);
   /// As Session::run_values and Session::run.
   std::vector<Value> run_values(const Inputs& given, const RunOptions& options);
   std::vector<Tensor> run_tensors(const Inputs& given, const RunOptions& options);
-  /// INVALID_MODEL: a file that runs read was written since it was loaded. Before and after each
-  /// run.
+  /// INVALID_MODEL: a file that runs read has changed since it was loaded. Called before and after
+  /// each run.
   void require_files() const;
-  /// The plan for a run that gives inputs another value than the model does; null: the session's
-  /// own, whose executor is `executor`. See DefaultPlans::plan_for.
-  /// Planning ends by the run's limits.
+  /// The plan for a run that replaces defaults of inputs; null: the session's first plan, whose
+  /// executor is `executor`. See DefaultPlans::plan_for. The run's limits hold for planning too.
   [[nodiscard]] std::shared_ptr<OpenPlan> plan_for(std::span<const ValueRef> given,
                                                    const RunLimits& limits) const;
-  /// Of all plans.
+  /// Sum over all plans.
   [[nodiscard]] MemoryUse memory() const;
   [[nodiscard]] std::vector<NodeTime> profile() const;
   void reset_profile() const;
@@ -81,12 +81,12 @@ class Session::Impl {
   void give_back_idle() const noexcept;
   std::string subject_;
   std::filesystem::path trace_file_;  // empty: none
-  std::unique_ptr<Trace> trace_;      // before the executor, which records in it
+  std::unique_ptr<Trace> trace_;      // declared before the executor, which records in it
   PlannedModel planned_;
 
  public:
   std::vector<ValueInfo> inputs;
-  std::vector<ValueRef> initial;  ///< parallel to `inputs`; null: a run has to give a value
+  std::vector<ValueRef> initial;  ///< by input: its default; null: none, a run must pass a value
   std::vector<ValueInfo> outputs;
   std::map<std::string, size_t> input_index;
   std::map<std::string, size_t> output_index;
@@ -96,10 +96,10 @@ class Session::Impl {
 
  private:
   FileGuard files_;
-  std::unique_ptr<DefaultPlans> defaults_;  // null: no input has a default that is a constant
+  std::unique_ptr<DefaultPlans> defaults_;  // null: no input has a constant default
 
  public:
-  PendingRuns pending{Executor::most_contexts()};  ///< last: waits for what uses the rest
+  PendingRuns pending{Executor::most_contexts()};  ///< last: its destructor waits for runs
 };
 
 }  // namespace gantry

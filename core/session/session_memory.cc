@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors for the inputs and outputs of a session, where its providers use them in place.
+// Tensors for the inputs and outputs of a session, in memory that its providers use in place.
 #include <algorithm>
 #include <cstdint>
 #include <string>

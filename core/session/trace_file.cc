@@ -86,7 +86,7 @@ class Writer {
     if (!stream_) {
       const int reason = errno;
       std::error_code ignored;
-      std::filesystem::remove(file_, ignored);  // half a trace looks like one
+      std::filesystem::remove(file_, ignored);  // a partial trace looks like a whole one
       throw Error(Code::kUnavailable, file_.string() + ": the trace cannot be written: " +
                                           std::generic_category().message(reason));
     }
@@ -117,8 +117,8 @@ class Writer {
 
   [[nodiscard]] int process_of(uint32_t track) const { return processes_.at(tracks_[track].group); }
 
-  // Whether it was written by a thread of the application. A thread of the pool takes parts and
-  // compiles; a provider's spans lie inside either.
+  // True for records of application threads. Pool threads have only parts of parallel_for, compile
+  // spans, and spans of providers inside either.
   static bool is_caller(const TraceRecord& record) {
     if (record.kind != TraceKind::kSpan)
       return record.kind == TraceKind::kStep || record.kind == TraceKind::kReplay;
@@ -126,7 +126,7 @@ class Writer {
     return category == "load" || category == "run";
   }
 
-  // In the order in which they began, outer spans first.
+  // Writes the records by start time, outer spans first.
   void write_records() {
     std::vector<std::pair<uint32_t, const TraceRecord*>> records;
     std::set<uint32_t> workers;
@@ -205,7 +205,7 @@ class Writer {
     }
   }
 
-  /// `head`: the first of steps that stand one behind the other in their program.
+  /// `head`: the first of the consecutive steps of the capture.
   void describe_replay(const TraceRecord& record, const Step& head, Json& event) const {
     const auto count = static_cast<size_t>(record.numbers()[0]);
     event["name"] = "captured: " + std::to_string(count) + " steps";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trace files: a trace as JSON in the Trace Event Format, which Perfetto and Chrome's tracing page
-// open. Threads of the process stand under process 1, each device under a process of its own with a
-// line for each stream; memory is counters.
+// Writes a trace as JSON in the Trace Event Format, which Perfetto and chrome://tracing open.
+// Threads of the process are under process 1; each device is a process of its own with a thread for
+// each stream; memory is shown as counters.
 #pragma once
 
 #include <filesystem>
@@ -13,16 +13,16 @@
 
 namespace gantry {
 
-/// Writes the records so far; an existing file is replaced. `programs`: all whose steps it has
-/// records of. `model`: what the title says.
-/// UNAVAILABLE: the file cannot be written.
+/// Writes the records so far; an existing file is replaced. `programs`: all programs whose steps
+/// are in the trace. `model`: the model's name, for the title. UNAVAILABLE: the file cannot be
+/// written.
 void write_trace_file(const std::filesystem::path& file, const Trace& trace,
                       std::span<const Program* const> programs, const std::string& model);
 
-/// The file for a session whose configuration names `wanted`: the first session of the process gets
-/// just that, later ones get a number before the ending, as in trace.2.json, so that none
-/// overwrites another's. UNAVAILABLE: the file cannot be written (which is tried at once: after the
-/// work it would be too late).
+/// The trace file for a session whose configuration names `wanted`. The first session of the
+/// process gets that file; later ones get a number before the extension, as in trace.2.json, so
+/// that none overwrites another's. UNAVAILABLE: the file cannot be written, which is tested now,
+/// before the work.
 std::filesystem::path claim_trace_file(const std::string& wanted);
 
 }  // namespace gantry

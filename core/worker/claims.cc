@@ -29,8 +29,8 @@ class Answer {
 
   WorkerClaims run() {
     WorkerClaims answer;
-    // First as much as can be together, fused nodes included; if others have a part of it, what can
-    // be parted at will, and then each fusion.
+    // First the largest sets, fused nodes included. If other claims have a part of these, the host
+    // can use the following divisible sets, and then the single fusions.
     for (const std::vector<uint32_t>& nodes : segments_that_stand_alone())
       answer.sets.push_back(set_of(nodes, false));
     std::vector<uint32_t> singles;
@@ -55,7 +55,7 @@ class Answer {
   }
 
  private:
-  // Nodes that the provider takes alone: of a set of these any part can be compiled.
+  // Finds the nodes that the provider claims alone: any subset of these can be compiled.
   void find_singles(const Candidate& candidate) {
     is_single_.assign(graph_.nodes().size(), false);
     for (const ClaimRow& row : ask_claims(candidate, *placement_->view).rows) {
@@ -80,8 +80,8 @@ class Answer {
                        [&](const Graph* body) { return placement_->bodies.at(body)->complete(); });
   }
 
-  // Nodes that the provider takes in the whole graph need not be taken in a set of it: what was
-  // before them is an input then.
+  // The provider may refuse in a set a node that it claims in the whole graph, because the node's
+  // producers are outside the set. So each set is claimed again by itself.
   std::vector<std::vector<uint32_t>> segments_that_stand_alone() {
     constexpr int kMostRounds = 16;
     std::vector<std::vector<uint32_t>> parts;
@@ -94,7 +94,7 @@ class Answer {
     return {};
   }
 
-  // Asks again about the set by itself; what is refused there is not taken any more.
+  // Claims the set by itself; a node refused there is not claimed any more.
   bool stands_alone(const std::vector<uint32_t>& part) {
     const std::unique_ptr<Graph> graph = copy_();
     std::vector<Node*> nodes;
@@ -109,7 +109,7 @@ class Answer {
     };
     cut_to(*graph, part, ids(slots.inputs), ids(slots.outputs));
     const std::unique_ptr<GraphPlacement> alone = place(*graph, candidates_, {});
-    // The nodes keep their order.
+    // Nodes of the cut graph are in the order of the set.
     for (size_t i = 0; i < part.size(); ++i) {
       const Node& node = *graph->nodes()[i];
       const int owner = alone->owner[node.id];
@@ -126,8 +126,8 @@ class Answer {
     return std::all_of(part.begin(), part.end(), [&](uint32_t id) { return is_taken_[id]; });
   }
 
-  // The nodes that are taken, parted where a way leads out to one that is not and back: between
-  // nodes of one part there is none. Nodes of one claim stay together.
+  // Splits the claimed nodes into convex parts: no path leaves a part and returns to it. Nodes of
+  // one claim stay together.
   [[nodiscard]] std::vector<std::vector<uint32_t>> segments() const {
     const size_t count = graph_.nodes().size();
     const std::vector<bool>& taken = is_taken_;
@@ -151,7 +151,7 @@ class Answer {
       }
       return level != before;
     };
-    // Claims close no cycle, so levels come to rest; without that each of them stays by itself.
+    // Valid claims close no cycle, so the levels converge; if they do not, each claim is a part.
     size_t passes = 0;
     while (pass()) {
       if (++passes > count) return {};
@@ -172,7 +172,7 @@ class Answer {
     return without_name(placement_->reasons[node.id]);
   }
 
-  // The application puts the provider's name in front again.
+  // Removes the provider's name, which the application adds again.
   [[nodiscard]] std::string without_name(const std::string& reason) const {
     const Candidate& candidate = candidates_.front();
     const std::string name =
@@ -196,7 +196,7 @@ class Answer {
   }
 
   [[nodiscard]] uint32_t flags_of(const GraphValue* value) const {
-    // Constants are with the worker once the set is compiled.
+    // The worker has the constants once the set is compiled.
     if (value && value->constant) return GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
     return has_signature_.contains(value) ? GANTRY_PORT_SIGNATURE : 0;
   }
@@ -223,7 +223,7 @@ class Answer {
   const CopyGraph& copy_;
   const std::unique_ptr<Graph> own_;
   const Graph& graph_;
-  const std::vector<Candidate> candidates_;  // the placement points to it
+  const std::vector<Candidate> candidates_;  // the placement borrows them
   std::unique_ptr<GraphPlacement> placement_;
   std::vector<bool> is_single_;
   std::vector<bool> is_taken_;         // by node

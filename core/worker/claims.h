@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a graph the provider takes, as the application hears it: its kernels are gathered into as
-// few sets as the graph allows, so that a message carries the run of many nodes. Any thread.
+// The claims of a worker: merges the claims of its provider into as few sets of nodes as the graph
+// allows, so that one message runs many nodes. Any thread.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@
 
 namespace gantry {
 
-/// Another copy of the graph that is asked about, with the same ids.
+/// Returns a copy of the graph of the claim request, with the same ids.
 using CopyGraph = std::function<std::unique_ptr<Graph>()>;
 
-/// Control flow counts as taken if all of its bodies are. A node that is taken only beside others,
-/// which its set does not have, is refused. Pure.
+/// A control-flow node counts as claimed if the provider claims all nodes of its bodies. A node
+/// that the provider claims only together with nodes outside its set is refused. Pure.
 WorkerClaims answer_claims(const CopyGraph& copy, const Candidate& candidate);
 
 }  // namespace gantry

@@ -34,7 +34,7 @@ WorkerKernel cut_to(Graph& graph, const std::vector<uint32_t>& nodes,
   seen.clear();
   for (uint32_t slot = 0; slot < outputs.size(); ++slot) {
     GraphValue* value = value_of(graph, outputs[slot]);
-    // One that nobody reads is not wanted by any run.
+    // An output that nobody reads is not wanted in any run.
     const bool is_read = value && value->is_read();
     if (!is_read || !seen.insert(value).second) continue;
     made.push_back(value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph without everything but a set of its nodes: what crosses the border of the set is the
-// graph's inputs and outputs. One thread.
+// Reduces a graph to a set of its nodes; the slots of the set become the graph's inputs and
+// outputs. One thread.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace gantry {
 
-/// `inputs` and `outputs`: the value of each slot of the set, or GANTRY_NONE. The result says which
-/// slots are the inputs and outputs of the graph now: constants, values that nobody reads and
-/// repetitions are none. INTERNAL: an id is not in the graph.
+/// `inputs` and `outputs`: the value of each slot of the set, or GANTRY_NONE. Returns the slots
+/// that are inputs and outputs of the graph now: without constants, values that nobody reads, and
+/// repeated values. INTERNAL: an id is not in the graph.
 WorkerKernel cut_to(Graph& graph, const std::vector<uint32_t>& nodes,
                     const std::vector<uint32_t>& inputs, const std::vector<uint32_t>& outputs);
 

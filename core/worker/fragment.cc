@@ -52,7 +52,7 @@ void WorkerFragment::build(const Candidate& candidate, uint32_t threads, uint64_
       for (const Step& step : executor_->program().steps()) slots_.steps.push_back(step.label);
       return;
     } catch (const CompileFailure& failure) {
-      // Each round rules out one set, so that this ends; another row may take its nodes.
+      // Each round excludes one set, so the loop ends; another claim may have its nodes.
       failed = failure.message();
       policy.failed.push_back(failure.claim);
       std::sort(policy.failed.back().nodes.begin(), policy.failed.back().nodes.end());

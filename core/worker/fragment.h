@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of nodes that the application has compiled here: a program of the core's own over the one
-// provider, with its memory plan, its streams and copies, so that a device with memory of its own
-// is served as anywhere. Any thread.
+// A set of nodes that the application compiles in the worker: a Program and an Executor for the one
+// provider, with memory plans, streams and copies, so that devices with memory of their own work as
+// in the application. Any thread.
 #pragma once
 
 #include <atomic>
@@ -17,17 +17,18 @@ namespace gantry {
 
 class WorkerFragment {
  public:
-  /// `graph` is cut down to the nodes. `stop_grace_ms`: as Executor::Options. Errors: what compile
-  /// says; UNSUPPORTED: a node is refused; INTERNAL: the request does not fit the graph.
+  /// `graph` is reduced to the nodes. `stop_grace_ms`: as Executor::Options. Errors: of compile;
+  /// UNSUPPORTED: a node is refused; INTERNAL: the request does not match the graph.
   WorkerFragment(std::unique_ptr<Graph> graph, const WorkerCompile& request,
                  const Candidate& candidate, uint64_t stop_grace_ms);
 
-  /// The slots that a run sends and gets.
+  /// The slots whose values a run receives and returns.
   [[nodiscard]] const WorkerKernel& slots() const { return slots_; }
-  /// `inputs` and `outputs` are in the order of slots(); an output that is set is filled. `stop`:
-  /// ends the run with CANCELLED when it is set. `mark`: takes the number of the step that runs,
-  /// from 1. Other outputs lie where `make` puts them, those that are no plain tensors and a few
-  /// others elsewhere. Errors: what a kernel says; INVALID_ARGUMENT: an output is not what was set.
+  /// Runs once. `inputs` and `outputs` are in the order of slots(); an output that is set is
+  /// filled. `make`: makes the memory of the other outputs, except values that are no plain tensors
+  /// and outputs that are not OutputSource::direct. `stop`: ends the run with CANCELLED when it is
+  /// set. `mark`: receives the number of the running step, from 1. Errors: of kernels;
+  /// INVALID_ARGUMENT: an output has another type or shape than the tensor that was set.
   void run(const std::vector<ValueRef>& inputs, std::vector<ValueRef>& outputs,
            const std::atomic<bool>& stop, std::atomic<uint64_t>& mark, const MakeOutput& make);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arena as the worker sees it, and room for the outputs of a run in it. Each output ends where
-// a page begins that may not be touched, so that a kernel that writes past it ends the process then
-// and there.
+// The worker's view of the shared arena, and the memory of a run's outputs in it. Each output ends
+// at a guard page, so that a kernel that writes past the output ends the process at once.
 #pragma once
 
 #include <array>
@@ -21,34 +20,34 @@ class WorkerArena {
  public:
   explicit WorkerArena(std::shared_ptr<SharedMemory> memory) : memory_(std::move(memory)) {}
 
-  /// A range that is about to be used; pages of it that were closed are opened. INTERNAL: it is
-  /// not in the arena.
+  /// Returns a range for use; guard pages in it become accessible. INTERNAL: the range is not in
+  /// the arena.
   std::byte* open(uint64_t offset, uint64_t size_bytes);
-  /// Makes a page one that may not be touched.
+  /// Makes a page a guard page.
   void close_page(uint64_t offset);
-  /// Where `data` lies in the arena; false: elsewhere.
+  /// Sets the offset of `data` in the arena; false: it is not in the arena.
   [[nodiscard]] bool find(const void* data, uint64_t& offset) const;
   [[nodiscard]] const std::shared_ptr<SharedMemory>& memory() const { return memory_; }
 
  private:
-  static constexpr size_t kMostClosed = 4096;  // mappings that a process may have are limited
+  static constexpr size_t kMostClosed = 4096;  // the system limits the mappings of a process
 
   std::shared_ptr<SharedMemory> memory_;
   Mutex mutex_;
   std::set<uint64_t> closed_ GANTRY_GUARDED_BY(mutex_);
 };
 
-/// Of one run; one thread at a time.
+/// The output memory of one run; one thread at a time.
 class OutputMemory {
  public:
   OutputMemory(WorkerArena& arena, const std::array<WorkerRun::Window, 2>& windows)
       : arena_(arena), windows_(windows) {}
-  /// OUT_OF_MEMORY: it fits in neither window.
+  /// Makes an output tensor in the first window with room. OUT_OF_MEMORY: neither has.
   ValueRef make(DType dtype, std::span<const int64_t> shape);
 
  private:
   WorkerArena& arena_;
-  std::array<WorkerRun::Window, 2> windows_;  // what is left of them
+  std::array<WorkerRun::Window, 2> windows_;  // the free parts
 };
 
 }  // namespace gantry

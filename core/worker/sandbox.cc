@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What newer kernels know than the headers of older systems do.
+// Constants of newer kernels that the headers of older systems lack.
 constexpr uint64_t kTruncate = uint64_t{1} << 14;     // LANDLOCK_ACCESS_FS_TRUNCATE, version 3
 constexpr uint64_t kDeviceCalls = uint64_t{1} << 15;  // LANDLOCK_ACCESS_FS_IOCTL_DEV, version 5
 constexpr uint64_t kSockets = 1;                      // LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, 6
@@ -37,11 +37,11 @@ struct RulesetAttributes {
 
 constexpr uint64_t kRead =
     LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-// Everything that the first version of Landlock knows; the second adds one access.
+// All access rights of Landlock version 1; version 2 adds one.
 constexpr uint64_t kFirst = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
 constexpr uint64_t kSecond = (LANDLOCK_ACCESS_FS_MAKE_SYM << 2) - 1;
 
-// All that the kernel's version of Landlock can refuse: 0 or less, there is none.
+// The accesses that a version of Landlock can restrict; `version` 0 or less: no Landlock.
 RulesetAttributes attributes_of(int version, size_t& size_bytes) {
   RulesetAttributes attributes = {};
   attributes.files = version < 2 ? kFirst : kSecond;
@@ -53,7 +53,7 @@ RulesetAttributes attributes_of(int version, size_t& size_bytes) {
   return attributes;
 }
 
-// What an older version leaves open to it. Signals are the filter's too.
+// The accesses that an older version cannot restrict. The seccomp filter also restricts signals.
 std::string left_open(int version) {
   std::string what;
   if (version < 3) what = "it may shorten files";
@@ -72,14 +72,14 @@ std::string own_folder() {
 
 void allow(int rules, const std::string& path, uint64_t access) {
   const Descriptor place(open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (place.get() < 0) return;  // what is not there needs no rule
+  if (place.get() < 0) return;  // a path that does not exist needs no rule
   landlock_path_beneath_attr rule = {};
   rule.allowed_access = access;
   rule.parent_fd = place.get();
   syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
-// Devices of a driver: nothing that holds a file system, whatever the pattern says.
+// Allows the character devices of a driver; never block devices, whatever the pattern says.
 void allow_devices(int rules, const std::vector<std::string>& patterns, uint64_t handled) {
   const uint64_t use = handled & (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |
                                   kTruncate | kDeviceCalls);
@@ -93,7 +93,7 @@ void allow_devices(int rules, const std::vector<std::string>& patterns, uint64_t
       for (size_t i = 0; i < found.gl_pathc; ++i) {
         std::error_code error;
         const fs::path path = fs::canonical(found.gl_pathv[i], error);
-        if (error || path.string().rfind("/dev/", 0) != 0) continue;  // a link that leads out
+        if (error || path.string().rfind("/dev/", 0) != 0) continue;  // a link out of /dev
         allow_device(path);
         if (!fs::is_directory(path, error)) continue;
         allow(rules, path.string(), LANDLOCK_ACCESS_FS_READ_DIR);
@@ -104,7 +104,7 @@ void allow_devices(int rules, const std::vector<std::string>& patterns, uint64_t
     }
     globfree(&found);
   }
-  if (!patterns.empty()) allow(rules, "/sys", kRead);  // where drivers look for their devices
+  if (!patterns.empty()) allow(rules, "/sys", kRead);  // drivers find their devices there
 }
 
 std::string close_files(const std::string& library, const std::vector<std::string>& device_files) {
@@ -129,9 +129,9 @@ std::string close_files(const std::string& library, const std::vector<std::strin
   return left_open(version);
 }
 
-// Root may do what no filter names: change limits that it had set for good, load modules, restart
-// the machine. What is kept opens files of others for reading, of which the folders above decide,
-// and locks memory.
+// Drops root's capabilities, with which the process could raise its limits, load modules or restart
+// the machine. Keeps those to read other users' files, which Landlock restricts by folder, and to
+// lock memory.
 void drop_capabilities() {
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets = {};
@@ -148,7 +148,7 @@ void drop_capabilities() {
 
 std::string enter_sandbox(const std::string& library,
                           const std::vector<std::string>& device_files) {
-  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);  // both need it
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);  // Landlock and seccomp need it
   const std::string files = close_files(library, device_files);
   drop_capabilities();
   std::string calls = install_seccomp_filter();

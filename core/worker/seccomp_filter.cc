@@ -24,7 +24,7 @@ namespace gantry {
 #if defined(__x86_64__)
 namespace {
 
-// What newer kernels know than the headers of older systems do.
+// Constants of newer kernels that the headers of older systems lack.
 constexpr uint32_t kFchmodat2 = 452;
 constexpr uint32_t kSetxattrat = 463;
 constexpr uint32_t kRemovexattrat = 466;
@@ -34,15 +34,15 @@ constexpr uint32_t kDenied[] = {
     SYS_socket, SYS_io_uring_setup,
     // Processes and namespaces.
     SYS_fork, SYS_vfork, SYS_execve, SYS_execveat, SYS_unshare, SYS_setns, SYS_setpgid,
-    // Signals that are sent in other ways than glibc sends those of its own process.
+    // Signals, except tgkill, with which glibc signals its own process.
     SYS_tkill, SYS_pidfd_send_signal,
     // Other processes and the user's keys.
     SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_process_madvise, SYS_pidfd_getfd,
     SYS_kcmp, SYS_perf_event_open, SYS_bpf, SYS_add_key, SYS_request_key, SYS_keyctl,
-    // What outlives a process, and is found by a number alone.
+    // Objects that outlive a process and are found by a number alone.
     SYS_shmget, SYS_shmat, SYS_shmctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl,
     SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_mq_open, SYS_mq_unlink,
-    // Of files, which Landlock leaves open.
+    // Attributes of files, which Landlock does not restrict.
     SYS_chmod, SYS_fchmod, SYS_fchmodat, kFchmodat2, SYS_chown, SYS_fchown, SYS_lchown,
     SYS_fchownat, SYS_utime, SYS_utimes, SYS_utimensat, SYS_futimesat, SYS_setxattr, SYS_lsetxattr,
     SYS_fsetxattr, kSetxattrat, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, kRemovexattrat,
@@ -50,15 +50,15 @@ constexpr uint32_t kDenied[] = {
 
 constexpr uint32_t kAllow = SECCOMP_RET_ALLOW;
 constexpr uint32_t kDeny = SECCOMP_RET_ERRNO | EPERM;
-// As on a kernel that has no such call: glibc then makes one whose flags a filter can read.
+// As on a kernel without the call (clone3): glibc then uses clone, whose flags a filter can read.
 constexpr uint32_t kUnknown = SECCOMP_RET_ERRNO | ENOSYS;
 
-// Programs of the kernel's packet filter: each rule falls through to the next one, with the number
-// of the call in the register, unless the call is its own.
+// Builds a BPF program. A rule whose system call does not match falls through to the next rule,
+// with the number of the call in the register.
 class FilterProgram {
  public:
   FilterProgram() {
-    constexpr uint32_t kOtherNumbers = 0x40000000;  // the second table of calls of this machine
+    constexpr uint32_t kOtherNumbers = 0x40000000;  // the x32 system calls of x86-64
     load(offsetof(seccomp_data, arch));
     jump(BPF_JEQ, AUDIT_ARCH_X86_64, 1, 0);
     answer(kDeny);
@@ -70,7 +70,7 @@ class FilterProgram {
     jump(BPF_JEQ, call, 0, 1);
     answer(what);
   }
-  /// If argument `index` is one of these values, `then`, else `otherwise`.
+  /// Returns `then` if argument `index` is one of the values, else `otherwise`.
   void on(uint32_t call, uint32_t index, std::initializer_list<uint32_t> values, uint32_t then,
           uint32_t otherwise) {
     begin(call, 2 + 2 * static_cast<uint8_t>(values.size()));
@@ -81,7 +81,7 @@ class FilterProgram {
     }
     answer(otherwise);
   }
-  /// For the first argument as above, with the bits of `mask`.
+  /// Returns `then` if the first argument has a bit of `mask`, else `otherwise`.
   void on_bits(uint32_t call, uint32_t mask, uint32_t then, uint32_t otherwise) {
     begin(call, 4);
     argument(0);
@@ -89,7 +89,7 @@ class FilterProgram {
     answer(then);
     answer(otherwise);
   }
-  /// Allows `call` if argument 0 is `which` and argument 1 is one of these.
+  /// Allows `call` if argument 0 is `which` and argument 1 is one of the values.
   void allow_which(uint32_t call, uint32_t which, std::initializer_list<uint32_t> values) {
     begin(call, 5 + 2 * static_cast<uint8_t>(values.size()));
     argument(0);
@@ -102,7 +102,7 @@ class FilterProgram {
     }
     answer(kDeny);
   }
-  /// Allows `call` if `index`'s argument has one of these values under `mask`.
+  /// Allows `call` if argument `index`, masked by `mask`, is one of the values.
   void allow_masked(uint32_t call, uint32_t index, uint32_t mask,
                     std::initializer_list<uint32_t> values) {
     begin(call, 3 + 2 * static_cast<uint8_t>(values.size()));
@@ -123,14 +123,14 @@ class FilterProgram {
   void load(size_t offset) {
     code_.push_back(sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset)));
   }
-  // The lower half: the arguments that are looked at are ints to the kernel too.
+  // Loads the lower half of an argument: the kernel also reads these arguments as int.
   void argument(uint32_t index) { load(offsetof(seccomp_data, args) + index * sizeof(uint64_t)); }
   void jump(uint16_t test, uint32_t value, uint8_t if_true, uint8_t if_false) {
     code_.push_back(sock_filter BPF_JUMP(static_cast<uint16_t>(BPF_JMP | test | BPF_K), value,
                                          if_true, if_false));
   }
   void answer(uint32_t what) { code_.push_back(sock_filter BPF_STMT(BPF_RET | BPF_K, what)); }
-  // A rule of `size` instructions that are for this call alone.
+  // Begins a rule of `size` instructions for one call.
   void begin(uint32_t call, uint8_t size) { jump(BPF_JEQ, call, 0, size); }
 
   std::vector<sock_filter> code_;
@@ -139,7 +139,7 @@ class FilterProgram {
 }  // namespace
 
 std::string install_seccomp_filter() {
-  // It stays this process's: there are no others behind the filter.
+  // The id is constant: the filter permits no fork.
   const auto self = static_cast<uint32_t>(getpid());
   FilterProgram program;
   for (const uint32_t call : kDenied) program.on(call, kDeny);
@@ -154,10 +154,10 @@ std::string install_seccomp_filter() {
   constexpr uint32_t kIoprioWhoProcess = 1;
   program.allow_which(SYS_setpriority, PRIO_PROCESS, {0, self});
   program.allow_which(SYS_ioprio_set, kIoprioWhoProcess, {0, self});
-  // Signals that the kernel sends when there is something to read go to who is named here.
+  // F_SETOWN names the process to which the kernel sends SIGIO.
   program.on(SYS_fcntl, 1, {F_SETOWN, F_SETOWN_EX}, kDeny, kAllow);
   program.on(SYS_ioctl, 1, {FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX}, kDeny, kAllow);
-  // Datagrams can be sent to any local socket that has a name, from a pair too.
+  // Datagrams can be sent to any named local socket, even from one of a pair.
   constexpr uint32_t kSocketType = 0xF;
   program.allow_masked(SYS_socketpair, 1, kSocketType, {SOCK_STREAM, SOCK_SEQPACKET});
   std::vector<sock_filter>& code = program.finish();

@@ -30,10 +30,10 @@
 namespace gantry {
 namespace {
 
-constexpr uint64_t kInlineOutputBytes = 1024;  // of an output that goes with the message
+constexpr uint64_t kInlineOutputBytes = 1024;  // largest output that goes in the message
 constexpr std::chrono::microseconds kAwakeForRequest = ThreadTeam::kAwake;  // between two requests
 
-// The rest of a request, and what came with it.
+// The body of a request, and its descriptors.
 struct Request {
   MessageReader reader;
   std::vector<Descriptor>& descriptors;
@@ -41,14 +41,14 @@ struct Request {
 
 class Server {
  public:
-  /// Answers every request of a channel until it ends.
+  /// Answers every request of a channel until the channel is closed.
   void serve(const MessageChannel& channel) noexcept {
     AwakeWait awake;
     for (int core = -1; serve_one(channel, core);)
       awake.wait(channel.in.get(), kAwakeForRequest, core);
   }
 
-  /// `core`: where the request came from. False: the channel has ended.
+  /// Answers one request. `core`: CPU of the last sender. False: the channel is closed.
   bool serve_one(const MessageChannel& channel, int& core) noexcept {
     ReceivedMessage message;
     try {
@@ -57,7 +57,7 @@ class Server {
       if (receipt != Receipt::kMessage) return false;
       core = message.core;
       return send_message(channel, message.call, answer(message).bytes(), {});
-    } catch (...) {  // without memory for an answer the application must not wait for one
+    } catch (...) {  // no memory for an answer: the channel is closed, so that nobody waits for it
       return false;
     }
   }
@@ -229,7 +229,7 @@ class Server {
     if (value.view.size_bytes <= kInlineOutputBytes) {
       place = {};
     } else if (!arena_->find(value.view.data, place.offset)) {
-      // Made elsewhere: a kernel handed over a value of its own, or one value is two outputs.
+      // Not in a window: a kernel set a value of its own, or one value is two outputs.
       const ValueRef copy = memory.make(value.dtype, value.shape);
       std::memcpy(copy->view.data, value.view.data, value.view.size_bytes);
       place.offset = static_cast<uint64_t>(static_cast<std::byte*>(copy->view.data) -
@@ -265,14 +265,14 @@ class Server {
 
 void serve_application(int boot) {
   const rlimit none = {0, 0};
-  setrlimit(RLIMIT_CORE, &none);  // a crash is told to the application, its core file is not wanted
+  setrlimit(RLIMIT_CORE, &none);  // the application reports a crash; a core file is of no use
   // Never destroyed: threads of channels use it until the process ends.
   auto* const server = new Server;
   for (bool is_first = true;; is_first = false) {
     std::optional<ReceivedMessage> message = receive_message(boot);
     if (!message) return;
     auto channel = MessageChannel::of(std::move(message->descriptors));
-    // In this thread, so that a sandbox holds for all threads that come after.
+    // In this thread, so that the sandbox holds for all later threads.
     int core = -1;
     if (is_first && !server->serve_one(channel, core)) return;
     std::thread([server, channel = std::move(channel)] { server->serve(channel); }).detach();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry-worker: started by gantry to run a provider in a process of its own, of no use by hand.
+// gantry-worker: started by gantry to run a provider in a process of its own; not for use by hand.
 #include <unistd.h>
 
 #include "plugin/child_process.h"
@@ -9,6 +9,6 @@ int main() {
   gantry::close_inherited_descriptors();
   constexpr int kBoot = 3;
   gantry::serve_application(kBoot);
-  // Threads of the provider may still run, and need what an orderly end would take from them.
+  // No exit handlers: threads of the provider may still use what they would destroy.
   _exit(0);
 }

@@ -3,8 +3,8 @@
 # gantry_provider_library(<target> MANIFEST <file> SOURCES <file>... [LIBRARIES <target>...] [FOLDER <folder>])
 #
 # A provider: a shared library built in FOLDER (the current binary directory if it is not given) with its manifest beside it,
-# so that the build tree can be used as it is. It sees the SDK and what LIBRARIES name, exports gantry_provider_v1 and nothing
-# else, and has no symbol left that only a run would miss.
+# so that the build tree can be used as it is. It links the SDK and LIBRARIES, exports gantry_provider_v1 only, and must have no
+# undefined symbols.
 function(gantry_provider_library target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "MANIFEST;FOLDER" "SOURCES;LIBRARIES")
   if(NOT arg_MANIFEST OR NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
@@ -19,8 +19,8 @@ function(gantry_provider_library target)
     C_VISIBILITY_PRESET hidden
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
-    # What it brings is found beside it, wherever the folder goes. The same before and after installation: CMake fills a build
-    # path with colons to the other's length, and an empty entry is the working directory.
+    # Libraries shipped with the provider are found beside it, wherever the folder goes. The RPATH is the same before and after
+    # installation: CMake pads a build path with colons to the other's length, and an empty entry is the working directory.
     BUILD_WITH_INSTALL_RPATH ON
     INSTALL_RPATH "$ORIGIN"
     LIBRARY_OUTPUT_DIRECTORY ${arg_FOLDER})

@@ -2,9 +2,10 @@
 
 # gantry_provider_tests(<target> [LEVEL <1..5>] [DEVICE <device>] [OPTIONS <json>] [CASES <folder>] [MODELS <folder>] [TIMEOUT <seconds>])
 #
-# Two tests for ctest, of a target of gantry_provider_library: <target>.lint looks at the files, <target>.conformance holds the provider to the
-# rules of the boundary and writes <target>.conformance.xml, a JUnit report, beside the manifest. The arguments are those of
-# `gantry provider test`; TIMEOUT is what the whole of it may take (600). The command is found as GANTRY_COMMAND, in the path or where that says.
+# Adds two tests of a target of gantry_provider_library to ctest: <target>.lint checks the files, <target>.conformance checks the provider against
+# the rules of the boundary and writes <target>.conformance.xml, a JUnit report, beside the manifest. The arguments are those of
+# `gantry provider test`; TIMEOUT limits the whole conformance test (default: 600). The gantry command is searched in the path; set GANTRY_COMMAND to
+# its file if it is elsewhere.
 function(gantry_provider_tests target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LEVEL;DEVICE;OPTIONS;CASES;MODELS;TIMEOUT" "")
   if(NOT TARGET ${target} OR arg_UNPARSED_ARGUMENTS)

@@ -17,13 +17,13 @@ class Relu : public sdk::Kernel {
     const float* x = call.data<float>(0);
     auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, call.shape(0)).data);
     call.parallel_for(call.shape(0).element_count(), 16384, [&](int64_t begin, int64_t end) {
-      // In this order a NaN stays one.
+      // std::max(x, 0) in this order returns x if x is NaN.
       for (int64_t i = begin; i < end; ++i) y[i] = std::max(x[i], 0.0F);
     });
   }
 };
 
-// Operator, first and last schema version, element types, factory, wishes: y may be written over x.
+// Operator, first and last schema version, element types, factory, marks: y may be written over x.
 constexpr sdk::KernelRow kRows[] = {
     {"Relu", 6, sdk::kLatest, sdk::dtypes(GANTRY_FLOAT), sdk::make<Relu>, {.overwrites = 1}},
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled artefacts: what compiling a model made, kept in a folder for the next start
+// The compiled-model cache: files of compiled models in a folder, which later starts load
 // (session.artefact_cache of the configuration). Plain data.
 #pragma once
 
@@ -12,13 +12,13 @@
 
 namespace gantry {
 
-/// What came of the cache when a session was made.
+/// How the cache was used when a session was made.
 struct ArtefactReport {
-  /// "off": no cache is configured; "empty": nothing of this model can be kept; "used"; "made":
-  /// there was none; "rebuilt": there was one that could not be used, or not all of it; "not kept":
-  /// it could not be written
+  /// "off": no cache is configured; "empty": nothing of this model can be cached; "used": loaded
+  /// from the cache; "made": there was no file, and one was written; "rebuilt": a file could not be
+  /// used, or not all of it, and was replaced; "not kept": the file could not be written
   std::string state = "off";
-  std::string file;         ///< empty: none
+  std::string file;         ///< path of the cache file; empty: none
   std::string reason;       ///< of "rebuilt" and "not kept": one sentence
   uint64_t size_bytes = 0;  ///< of the file
 };
@@ -27,18 +27,19 @@ struct ArtefactReport {
 struct ArtefactEntry {
   std::filesystem::path file;
   uint64_t size_bytes = 0;
-  int64_t used_s = 0;  ///< when it was made or used last, in seconds since 1970
+  int64_t used_s = 0;  ///< time of the last write or use, in seconds since 1970 (UTC)
 };
 
 struct ArtefactCache {
   std::filesystem::path folder;  ///< empty: no cache is configured
   uint64_t limit_bytes = 0;
-  std::vector<ArtefactEntry> entries;  ///< used last first
+  std::vector<ArtefactEntry> entries;  ///< most recently used first
 };
 
-/// The cache of a runtime's configuration, and what is in it.
+/// The cache of a runtime's configuration and its files.
 ArtefactCache artefact_cache(Runtime& runtime);
-/// Removes every artefact of it; returns how many bytes that were. Sessions that use one go on.
+/// Removes all files of the cache; returns their size in bytes. Sessions that use one are not
+/// affected.
 uint64_t clear_artefact_cache(Runtime& runtime);
 
 }  // namespace gantry

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration as facts: what is wrong with a document, which value every member has and where
-// that comes from, and the JSON Schema. docs/configuration.md describes the members. Any thread.
+// The configuration: the errors and warnings of a document, the effective value of every member and
+// its origin, and the JSON Schema. docs/configuration.md describes the members. Any thread.
 #pragma once
 
 #include <gantry/error.h>
@@ -13,7 +13,7 @@
 
 namespace gantry {
 
-/// Something that is wrong with a document, or most likely not what was meant.
+/// An error in a configuration document, or a warning.
 struct ConfigFinding {
   /// INVALID_ARGUMENT or UNSUPPORTED: the document is refused; OK: a warning
   Code code = Code::kInvalidArgument;
@@ -22,17 +22,17 @@ struct ConfigFinding {
   uint32_t column = 0;   ///< from 1, in characters
   std::string pointer;   ///< JSON pointer of the member; empty: the document
   std::string message;   ///< "expected ..., found ...", with the suggestion
-  /// JSON to put in place of what stands at line and column; empty: nothing is near
+  /// JSON to put in place of the text at line and column; empty: no similar name is known
   std::string suggestion;
-  std::string excerpt;  ///< of what is no JSON: the line and a caret below the column
+  std::string excerpt;  ///< of a JSON syntax error: the line and a caret below the column
 };
 
 /// `document:line:column: pointer: message`.
 std::string to_string(const ConfigFinding& finding);
 
-/// Everything that is wrong with a document, by line; warnings too. Options of providers are
-/// checked against the manifests that this process and the document itself find. Opens nothing.
-/// `name`: of its file, for the findings.
+/// All errors and warnings of a document, by line. Options of providers are checked against the
+/// manifests that this process finds and those that the document names. Opens no provider. `name`:
+/// the document's file, for the findings.
 std::vector<ConfigFinding> check_config(const std::string& text, const std::string& name);
 
 /// A member of the effective configuration.
@@ -43,14 +43,14 @@ struct ConfigValue {
   std::string origin;
 };
 
-/// The configuration of a session with those options, defaults included; of provider options those
-/// of every manifest that was found. Errors as Session, opens nothing.
+/// The configuration of a session with those options, defaults included, with the options of the
+/// providers of all manifests found. Errors as Session. Opens no provider.
 std::vector<ConfigValue> effective_config(Runtime& runtime, const SessionOptions& options = {});
 
 /// The JSON Schema of the configuration, as text.
 const std::string& config_schema();
-/// The same with the options of the providers of those names filled in; of all that were found if
-/// there are none. NOT_FOUND: no manifest has the name.
+/// The same with the options of the named providers filled in; of all providers found if
+/// `providers` is empty. NOT_FOUND: no manifest has the name.
 std::string config_schema(Runtime& runtime, const std::vector<std::string>& providers);
 
 }  // namespace gantry

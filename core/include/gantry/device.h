@@ -14,8 +14,7 @@ struct Device {
       "CPU";  ///< letters, digits and '_', as the manifest spells it (upper case by custom)
   uint32_t id = 0;
 
-  /// Parses "TYPE" or "TYPE:id" and nothing else. INVALID_ARGUMENT: what was read and what was
-  /// expected.
+  /// Parses "TYPE" or "TYPE:id" and nothing else. INVALID_ARGUMENT: any other text.
   static Device parse(std::string_view text);
   /// "TYPE:id".
   [[nodiscard]] std::string to_string() const;
@@ -34,8 +33,8 @@ struct DeviceInfo {
   std::string state;          ///< "ready", "absent" or "blocked"
   std::string reason;         ///< of a state other than ready
   uint64_t memory_bytes = 0;  ///< 0: unknown
-  bool is_stand_in = false;   ///< stands in for another device in tests (the manifest's /stand_in):
-                              ///< nothing to choose for speed
+  bool is_stand_in = false;   ///< emulates another device for tests (the manifest's /stand_in); not
+                              ///< to be chosen for speed
 };
 
 }  // namespace gantry

@@ -46,13 +46,13 @@ enum class DType : uint32_t {
 std::string_view to_string(DType dtype) noexcept;
 /// The type of that name; kUndefined if there is none.
 DType dtype_from_string(std::string_view name) noexcept;
-/// Bits of one element: 2, 4, 6, 8, 16 ... 128; 0 for strings and unknown types.
+/// Bits of one element: 2, 4, 6, 8, 16, 32, 64 or 128; 0 for strings and unknown types.
 uint32_t bits_of(DType dtype) noexcept;
 /// Bytes of `element_count` dense elements, packed types rounded up. Requires element_count >= 0.
 /// INVALID_ARGUMENT: the size does not fit 63 bits.
 uint64_t bytes_of(DType dtype, int64_t element_count);
-/// Code of element `index` of packed data: types of `bits` < 8 lie one after the other, the first
-/// in the lowest bits of the first byte, so that 6-bit elements may cross bytes. A pure read.
+/// The bits of element `index` of packed data, for types of `bits` < 8. Elements follow each other
+/// without gaps, the first in the lowest bits of the first byte, so 6-bit elements may cross bytes.
 inline uint8_t load_packed(const void* data, size_t index, uint32_t bits) noexcept {
   const size_t offset = index % 8 * bits;
   const uint8_t* byte = static_cast<const uint8_t*>(data) + index / 8 * bits + offset / 8;
@@ -61,8 +61,8 @@ inline uint8_t load_packed(const void* data, size_t index, uint32_t bits) noexce
   if (shift + bits > 8) both |= uint32_t{byte[1]} << 8;
   return static_cast<uint8_t>(both >> shift & ((1U << bits) - 1));
 }
-/// Writes the lowest `bits` of `code` as element `index`, whose bits must be zero; its bytes must
-/// be written by one thread only.
+/// Writes the lowest `bits` of `code` as element `index`. Requires that the element's bits are zero
+/// and that no other thread writes its bytes.
 inline void fill_packed(void* data, size_t index, uint32_t bits, uint8_t code) noexcept {
   const size_t offset = index % 8 * bits;
   uint8_t* byte = static_cast<uint8_t*>(data) + index / 8 * bits + offset / 8;

@@ -38,7 +38,7 @@ class Error : public std::exception {
   [[nodiscard]] Code code() const noexcept { return code_; }
   [[nodiscard]] const std::string& message() const noexcept { return message_; }
   [[nodiscard]] const char* what() const noexcept override { return message_.c_str(); }
-  /// The same error with what was being done put in front: "model.onnx: <message>".
+  /// The same error with a context in front of the message: "model.onnx: <message>".
   [[nodiscard]] Error in(const std::string& context) const;
 
  private:

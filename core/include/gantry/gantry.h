@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public C++ API of gantry, whole.
+// The public C++ API for running models. Not included: gantry/model.h (inspection), gantry/files.h
+// (files of values) and gantry/provider_lint.h (checks of providers).
 #pragma once
 
 #include <gantry/config.h>     // IWYU pragma: export

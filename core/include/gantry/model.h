@@ -28,13 +28,13 @@ struct WeightInfo {
   uint64_t size_bytes = 0;  ///< 0 for strings
 };
 
-/// What a model says of itself.
+/// The descriptive members of a ModelProto.
 struct ModelDescription {
   std::string producer_name;  ///< without its version
   std::string domain;
-  std::string text;        ///< of the model
-  std::string graph_text;  ///< of its graph
-  int64_t version = 0;
+  std::string text;        ///< doc_string of the model
+  std::string graph_text;  ///< doc_string of its graph
+  int64_t version = 0;     ///< model_version
 };
 
 struct ModelSummary {
@@ -49,7 +49,7 @@ struct ModelSummary {
   std::vector<OperatorCount> operators;  ///< most frequent first
   std::vector<WeightInfo> weights;       ///< in the model's order, bodies last
   uint64_t weight_bytes = 0;             ///< of all weights
-  std::string graph_text;                ///< a line for each node, in the order in which they run
+  std::string graph_text;                ///< the graph as text, a line for each node
 };
 
 /// Loads and checks the model. NOT_FOUND, INVALID_MODEL: as Session.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be seen to be wrong with a provider before anyone opens it: its manifest and its library
-// as files, held to rules. Each finding says what is wrong, why it matters and how to mend it.
-// Reads files, runs nothing of the provider. Any thread.
+// Static checks of a provider's manifest and libraries. Each finding says what is wrong, why it
+// matters and how to mend it. Reads the files only and runs no code of the provider. Any thread.
 #pragma once
 
 #include <gantry/error.h>
@@ -21,10 +20,10 @@ struct LintRule {
 
 struct LintFinding {
   LintRule rule;
-  std::string file;  ///< the manifest, the library, or a library that it brings
+  std::string file;  ///< the manifest, the library, or a library shipped with it
   std::string what;  ///< what was expected and what was found
-  /// Why it is as it should be after all: what the manifest says of this rule below /x-lint; empty:
-  /// nothing, so that the finding counts.
+  /// The manifest's reason for an exception, its /x-lint entry for this rule; empty: the finding
+  /// counts.
   std::string waiver;
 };
 
@@ -34,17 +33,17 @@ struct LintOptions {
 };
 
 struct LintReport {
-  std::vector<std::string> files;  ///< libraries that were looked at
+  std::vector<std::string> files;  ///< libraries that were checked
   std::vector<LintFinding> findings;
-  /// No finding but those that the manifest has a reason for.
+  /// True if every finding has a waiver.
   [[nodiscard]] bool is_good() const;
 };
 
 /// Every rule, in the order in which they are checked.
 std::vector<LintRule> lint_rules();
 
-/// Holds a manifest, the library of each of its variants and the libraries that those bring to the
-/// rules. INVALID_ARGUMENT: oldest_libc is no version.
+/// Checks a manifest, the library of each of its variants and the libraries shipped with them.
+/// INVALID_ARGUMENT: oldest_libc is no version.
 LintReport lint_provider(const std::filesystem::path& manifest, const LintOptions& options = {});
 
 }  // namespace gantry

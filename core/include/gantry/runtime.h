@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime: finds providers and keeps the opened ones. Make one per process; sessions share it.
+// The runtime: finds providers and holds the opened ones. Make one per process; sessions share it.
 // Any thread.
 #pragma once
 
@@ -15,9 +15,10 @@
 
 namespace gantry {
 
-/// How far a provider candidate came, and why no further. A row of Runtime::report().
+/// The last check that a provider candidate reached, and why it failed there. A row of
+/// Runtime::report().
 struct ProviderReport {
-  std::string name;      ///< of the manifest; its file name if it could not be read
+  std::string name;      ///< from the manifest; the manifest's file name if it could not be read
   std::string manifest;  ///< path, or "<code>" for providers added from code
   std::string library;   ///< resolved path; empty if not known yet
   std::string version;
@@ -27,19 +28,20 @@ struct ProviderReport {
   Code code = Code::kOk;
   std::string message;  ///< one sentence; empty if all is well
   std::string hint;     ///< what to do; may be empty
-  /// What is odd and does no harm yet: unknown members, clashes of libraries or of priorities.
+  /// What does not stop the provider: unknown members, clashes of libraries or of priorities.
   std::vector<std::string> warnings;
-  std::string origin;  ///< who named the manifest: "user", "site", "bundled", "GANTRY_..." ...
-  std::string sha256;  ///< of the library, where manifest or policy ask for it
-  /// Of the try in a child process: empty (none was needed), "passed", "refused", "missing
-  /// dependency", "crashed", "timed out"; of those the last two and "passed" may be remembered.
+  std::string origin;  ///< how the manifest was found: "user", "site", "bundled", "GANTRY_..." ...
+  std::string sha256;  ///< of the library, if manifest or policy require it
+  /// Result of the probe, which opens the library in a child process: empty (not needed), "passed",
+  /// "refused", "missing dependency", "crashed", "timed out". "passed" and the last two may be
+  /// cached results.
   std::string probe;
-  std::string isolation;  ///< "process": it runs, or is to run, in one of its own; else empty
+  std::string isolation;  ///< "process": the provider runs in a process of its own; else empty
   double check_ms = 0;    ///< time of all checks before opening
   double open_ms = 0;     ///< time of probing, opening and enumerating
 };
 
-/// An environment variable that finding and loading providers depends on, and what became of it.
+/// An environment variable on which finding and loading providers depends, and how it was used.
 struct EnvironmentVariable {
   std::string name;
   std::string value;
@@ -50,7 +52,7 @@ struct EnvironmentVariable {
 struct RuntimeOptions {
   /// Configuration, JSON (docs/configuration.md), or empty. Checked before anything is opened.
   std::string config_json = {};
-  /// The file that config_json was read from: messages then have its lines; empty: given in code.
+  /// The file that config_json was read from, named in messages; empty: given in code.
   std::string config_file = {};
 };
 
@@ -58,8 +60,9 @@ struct RuntimeOptions {
 /// is first wanted.
 class Runtime {
  public:
-  /// INVALID_ARGUMENT: the configuration is wrong; all that is wrong, a line for each (file, line,
-  /// column, JSON pointer, expected, found). UNSUPPORTED: it wants what this version cannot do.
+  /// INVALID_ARGUMENT: the configuration is wrong; the message has a line for each error (file,
+  /// line, column, JSON pointer, expected, found). UNSUPPORTED: the configuration asks for a
+  /// feature that this version does not have.
   explicit Runtime(const RuntimeOptions& options = {});
   ~Runtime();
   Runtime(const Runtime&) = delete;
@@ -70,24 +73,25 @@ class Runtime {
   /// True if the device string names a device that is ready; false for any other string, also a
   /// malformed one.
   [[nodiscard]] bool supports_device(std::string_view device);
-  /// A row for every candidate, in search order; `open` tries those that were not needed yet.
+  /// A row for every candidate, in search order. `open`: opens the candidates that were not needed
+  /// yet.
   [[nodiscard]] std::vector<ProviderReport> report(bool open = false);
 
-  /// The variables that were looked at when this runtime was made.
+  /// The variables that were read when this runtime was made.
   [[nodiscard]] std::vector<EnvironmentVariable> environment() const;
   /// report() and environment() as one JSON object (docs/command-line.md, doctor).
   [[nodiscard]] std::string report_json(bool open = false);
 
-  /// As Session::allocate_on, of any device that is ready, for whichever sessions come to use it;
-  /// opens its provider. No session's limit counts it. NOT_FOUND, UNAVAILABLE: no such device;
-  /// INVALID_ARGUMENT: it works in host memory, or a shape or type that no tensor has.
-  /// OUT_OF_MEMORY.
+  /// As Session::allocate_on, on any device that is ready, for every session that uses the device;
+  /// opens its provider. No session's memory limit counts the tensor. NOT_FOUND, UNAVAILABLE: no
+  /// such device. INVALID_ARGUMENT: the device works in host memory, or the type is string or
+  /// undefined or an extent negative. OUT_OF_MEMORY.
   [[nodiscard]] Tensor allocate_on(const std::string& device, DType dtype,
                                    std::vector<int64_t> shape);
 
   /// Adds a provider from code, before the others: `entry` is a gantry_provider_entry
   /// (gantry/provider.h), `manifest` the text of its manifest, whose "library" member may be left
-  /// out. Throws what the report would say.
+  /// out. If the provider is rejected, throws the code and message of its report.
   void add_provider(void* entry, const std::string& manifest);
 
   class Impl;

@@ -49,28 +49,28 @@ struct SessionOptions {
   bool profile = false;
   /// set to true by another thread: loading ends with CANCELLED
   const std::atomic<bool>* cancel = nullptr;
-  /// Loading ends with DEADLINE_EXCEEDED after that time; looked at between its parts, such as the
-  /// compilation of two kernels.
+  /// Loading ends with DEADLINE_EXCEEDED after that time; checked between the steps of loading,
+  /// such as the compilation of two kernels.
   std::optional<uint64_t> timeout_ns = {};
 };
 
-/// Time one step took on the host (for a device that works on its own: to hand it over), added
-/// over the runs since the last reset.
+/// Host time of one step, summed over the runs since the last reset. For a device with streams it
+/// is the time to enqueue the step, not to execute it.
 struct NodeTime {
-  std::string node;  ///< of several nodes run as one kernel the first; else as in NodePlacement
+  std::string node;  ///< as in NodePlacement; of several nodes run as one kernel the first
   std::string op_type;
   std::string provider;
   std::string device;
   uint64_t runs = 0;
-  uint64_t total_ns = 0;  ///< of a control-flow node its bodies included
-  uint32_t depth = 0;     ///< how many bodies the node is in
+  uint64_t total_ns = 0;  ///< of a control-flow node: with its bodies
+  uint32_t depth = 0;     ///< number of bodies that enclose the node; 0: main graph
 };
 
 /// Memory that a session holds, in bytes.
 struct MemoryUse {
   uint64_t weights = 0;  ///< constants: mapped or owned
   uint64_t arena = 0;    ///< planned memory of all contexts
-  uint64_t pool = 0;     ///< memory beside the plan
+  uint64_t pool = 0;     ///< memory allocated outside the plan
 };
 
 /// Options of one run.
@@ -82,22 +82,22 @@ struct RunOptions {
 
 using Inputs = std::map<std::string, Value>;
 
-/// A dense tensor that another library has in the memory of a device.
+/// A dense tensor of another library in the memory of a device.
 struct ForeignMemory {
   DType dtype = DType::kUndefined;
   std::vector<int64_t> shape;
   void* data = nullptr;
-  std::shared_ptr<const void> owner;  ///< keeps it
+  std::shared_ptr<const void> owner;  ///< keeps the memory alive
 };
 
-/// A model ready to run. run() may be called from several threads, each run uses a context from a
-/// capped pool; what only asks (profile, memory, write_trace, ...) and reset_profile() may be
-/// called while runs go on, and sees the steps that have ended.
+/// A model ready to run. run() may be called from several threads; each run uses an execution
+/// context from a capped pool. Const methods (profile, memory, write_trace, ...) and
+/// reset_profile() may be called during runs; they see the steps that have ended.
 class Session {
  public:
-  /// Loads, checks, places and compiles. NOT_FOUND: no such file or device; INVALID_MODEL;
-  /// UNSUPPORTED: nodes that the device refuses and the fallback policy does not allow elsewhere,
-  /// each with the reason; UNAVAILABLE: the device is absent.
+  /// Loads, checks, places and compiles the model. NOT_FOUND: no such file or device;
+  /// INVALID_MODEL; UNSUPPORTED: nodes that the device refuses and the fallback policy does not
+  /// allow elsewhere, each with the reason; UNAVAILABLE: the device is absent.
   Session(Runtime& runtime, const ModelSource& model, const SessionOptions& options = {});
   ~Session();
   Session(Session&&) noexcept;
@@ -108,74 +108,77 @@ class Session {
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
 
   /// Runs the model: outputs in the model's order, in memory of their own. An input that is not
-  /// required may be left out and then has the model's value. INVALID_ARGUMENT: a required input is
-  /// missing, or one is unknown, or has another type, rank or shape than declared; or an output is
-  /// no tensor (use run_values).
+  /// required may be omitted; it then has the model's default value. INVALID_ARGUMENT: a required
+  /// input is missing; an input is unknown or has another type, rank or shape than declared; or an
+  /// output is no tensor (use run_values). INVALID_MODEL: a file of the model has changed since it
+  /// was loaded.
   std::vector<Tensor> run(const Inputs& inputs, const RunOptions& options = {});
   std::vector<Value> run_values(const Inputs& inputs, const RunOptions& options = {});
-  /// Begins a run on a thread of the session's and returns. The future has what run() returns or
-  /// throws. As many go on at once as the process has CPUs, further ones wait; options.timeout_ns
-  /// counts from this call. `inputs` and options.cancel must be left alone until the run has ended,
-  /// and the session's destructor waits for it. UNAVAILABLE: no thread can be started.
+  /// Begins a run on a thread of the session and returns. The future has what run() returns or
+  /// throws. As many runs go on at once as the process has CPUs, further ones are queued;
+  /// options.timeout_ns counts from this call. The elements of `inputs` must not be written, and
+  /// options.cancel must stay valid, until the run has ended; the session's destructor waits for
+  /// it. UNAVAILABLE: no thread can be started.
   std::future<std::vector<Tensor>> run_async(Inputs inputs, const RunOptions& options = {});
-  /// Likewise, and calls `done` on that thread, once: with what run() returns and null, or with
-  /// nothing and what it throws. `done` must not throw, nor destroy the session.
+  /// Likewise, but calls `done` once on that thread: with the outputs and null, or with no outputs
+  /// and the exception. `done` must not throw, nor destroy the session.
   void run_async(Inputs inputs,
                  std::function<void(std::vector<Tensor> outputs, std::exception_ptr error)> done,
                  const RunOptions& options = {});
 
-  /// A tensor for the input or output of that name, not initialised, in memory that the provider
-  /// which reads or fills it uses in place: for one in a process of its own memory that both see,
-  /// so that nothing is copied. It may outlive the session. `shape`: as a run wants it; empty: as
-  /// declared. INVALID_ARGUMENT: no such name, no tensor of numbers, or a shape that does not fit.
+  /// An uninitialised tensor for the input or output of that name, in host memory that its provider
+  /// uses without a copy: shared memory if the provider runs in a process of its own. May outlive
+  /// the session. `shape`: of the runs that will use it; empty: the declared shape.
+  /// INVALID_ARGUMENT: no such name, a string tensor or no tensor, or a shape that does not match
+  /// the declaration.
   [[nodiscard]] Tensor allocate(const std::string& name, std::vector<int64_t> shape = {}) const;
-  /// Likewise, for what becomes an input only later: a uint8 tensor [size_bytes], aligned to 64
-  /// bytes, in memory that a provider in a process of its own sees if one reads an input or makes
-  /// an output of the session, else on the heap. INVALID_ARGUMENT: 2^63 bytes or more;
+  /// Memory for inputs that are not known yet: an uninitialised uint8 tensor [size_bytes], aligned
+  /// to 64 bytes. It is shared memory if a provider in a process of its own reads an input or makes
+  /// an output of the session, else heap memory. INVALID_ARGUMENT: 2^63 bytes or more.
   /// OUT_OF_MEMORY.
   [[nodiscard]] Tensor allocate_bytes(uint64_t size_bytes) const;
 
-  /// A tensor in the memory of a device that the session uses ("CUDA:0"), not initialised. It may
-  /// be an input and an output of this session, and of others of the same Runtime that use the
-  /// device: where the model reads or makes the value on that device, and nowhere else but there,
-  /// it is used in place, so that what one run makes is read by the next without a copy; elsewhere
-  /// it is copied in each run. The tensor keeps its device open. INVALID_ARGUMENT: the session does
-  /// not use that device, or it works in host memory; or a shape or type that no tensor has.
-  /// OUT_OF_MEMORY; session.memory_limit_bytes counts it.
+  /// An uninitialised tensor in the memory of a device that the session uses ("CUDA:0"). It may be
+  /// an input or output of this session, and of other sessions of the same Runtime that use the
+  /// device. If the model reads or makes the value on that device only, the tensor is used in
+  /// place, so that one run's output is the next run's input without a copy; otherwise it is copied
+  /// in each run. The tensor keeps its device open. INVALID_ARGUMENT: the session does not use that
+  /// device, the device works in host memory, or the type is string or undefined or an extent
+  /// negative. OUT_OF_MEMORY; session.memory_limit_bytes counts the tensor.
   [[nodiscard]] Tensor allocate_on(const std::string& device, DType dtype,
                                    std::vector<int64_t> shape) const;
-  /// A view of memory of such a device that the caller has otherwise: in it lies what `shape` says,
-  /// dense, and `owner` keeps it; without an owner the caller does. Nothing waits for work of
-  /// others on it. INVALID_ARGUMENT: as allocate_on, or an address that the device's kernels do not
-  /// take.
+  /// A view of the caller's memory on such a device: a dense tensor of `shape` at `data`. `owner`
+  /// keeps the memory alive; without an owner the caller does. The session does not wait for other
+  /// libraries' work on the memory. INVALID_ARGUMENT: as allocate_on, or an address that is not
+  /// aligned as the device's kernels require.
   [[nodiscard]] Tensor borrow_on(const std::string& device, DType dtype, std::vector<int64_t> shape,
                                  void* data, std::shared_ptr<const void> owner = nullptr) const;
-  /// A tensor of another library on a device of the session's, in place, or copied there if it lies
-  /// at an address that the device's kernels do not take. `hand_over` is called once, on this
-  /// thread, with the handle of a stream (as DLPack's method __dlpack__ takes one) that is to wait
-  /// for the library's work on the memory; what the stream was given is then waited for.
-  /// INVALID_ARGUMENT: the session does not use the device, or other libraries cannot use its
-  /// memory; else what `hand_over` throws, DEVICE_ERROR, DEVICE_LOST, OUT_OF_MEMORY.
+  /// Imports a tensor of another library on a device of the session: in place, or copied on the
+  /// device if its address is not aligned as the device's kernels require. `hand_over` is called
+  /// once, on this thread, with a stream handle as DLPack's __dlpack__ takes it. It must make that
+  /// stream wait for the library's work on the memory; adopt() then waits for the stream.
+  /// INVALID_ARGUMENT: the session does not use the device, or the device's memory cannot be
+  /// shared. DEVICE_ERROR, DEVICE_LOST, OUT_OF_MEMORY; what `hand_over` throws.
   [[nodiscard]] Tensor adopt(DlpackDevice device,
                              const std::function<ForeignMemory(uintptr_t stream)>& hand_over) const;
-  /// Copies the elements of one tensor to another of the same type and shape, each in host memory
-  /// or in that of a device, whichever session's, and waits for it. INVALID_ARGUMENT: they differ.
-  /// DEVICE_ERROR, DEVICE_LOST.
+  /// Copies the elements of one tensor to another of the same type and shape, and waits for the
+  /// copy. Each may be in host memory or on a device of any session. INVALID_ARGUMENT: types or
+  /// shapes differ, or string tensors. DEVICE_ERROR, DEVICE_LOST.
   static void copy(const Tensor& from, Tensor& to);
 
   [[nodiscard]] const Placement& placement() const;
-  /// What came of the artefact cache when this session was made.
+  /// How the compiled-model cache was used when this session was made.
   [[nodiscard]] const ArtefactReport& artefact() const;
-  /// Per-node times, if SessionOptions::profile or the configuration's session.profile is set;
-  /// bodies included; sorted by total time, longest first.
+  /// Per-node times, nodes of bodies included, longest total time first. Empty unless
+  /// SessionOptions::profile or the configuration's session.profile is set.
   [[nodiscard]] std::vector<NodeTime> profile() const;
   void reset_profile();
   /// Writes the trace taken so far, as JSON in the Trace Event Format, which Perfetto and Chrome
-  /// read. The destructor does so with the file that session.profile names. INVALID_ARGUMENT:
+  /// read. The destructor writes it to the file that session.profile names. INVALID_ARGUMENT:
   /// session.profile is not set. UNAVAILABLE: the file cannot be written.
   void write_trace(const std::filesystem::path& file) const;
   [[nodiscard]] MemoryUse memory() const;
-  /// The graph as it runs, as text.
+  /// The optimized graph that runs, as text.
   [[nodiscard]] std::string graph_text() const;
 
  private:
@@ -184,26 +187,27 @@ class Session {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Inputs and outputs bound once for many runs: a run with the same shapes allocates nothing, if
-/// its outputs are bound too, and looks up no names; of tensors in the memory of devices also with
-/// the same ones, of which up to 16 different sets are remembered. One tensor may be an input and
-/// an output where the model writes the second over the first, as a cache, and nothing reads the
-/// input after that. Used by one thread at a time; must not outlive its session.
+/// Inputs and outputs bound once for many runs (as an ONNX Runtime IoBinding). A run looks up no
+/// names, and allocates nothing if all outputs are bound and the shapes are those of an earlier
+/// run. Device tensors must be the same ones too: up to 16 sets of them are remembered. One tensor
+/// may be bound as an input and an output if the model writes the output over the input, as a
+/// key-value cache, and nothing reads the input afterwards. Used by one thread at a time; must not
+/// outlive its session.
 class Binding {
  public:
   explicit Binding(Session& session);
   ~Binding();
   Binding(Binding&&) noexcept;
-  /// The value is shared: later changes of its elements are seen by later runs. Errors as
+  /// Binds an input. The value is shared: later runs see later changes of its elements. Errors as
   /// Session::run.
   void input(const std::string& name, const Value& value);
-  /// Output memory; its type must be the output's and its shape what the run produces
-  /// (INVALID_ARGUMENT in run otherwise).
+  /// Binds the memory of an output. INVALID_ARGUMENT: no such output, or another type than its own.
+  /// run() throws INVALID_ARGUMENT if it makes another shape.
   void output(const std::string& name, const Tensor& tensor);
-  /// Leaves the output on a device that the session uses: in a tensor that the run makes, of the
-  /// shape that it has then. A later run writes into the same one again if the shape still fits and
-  /// nobody else has a handle of it. INVALID_ARGUMENT: no such output, one that is no tensor of
-  /// numbers, or no such device (as Session::allocate_on).
+  /// Keeps the output on a device that the session uses: each run makes a tensor there of the shape
+  /// that it produces. A run reuses the previous tensor if the shape is equal and nobody else holds
+  /// a handle of it. INVALID_ARGUMENT: no such output, a string output or no tensor, or no such
+  /// device (as Session::allocate_on).
   void output_on(const std::string& name, const std::string& device);
   void run(const RunOptions& options = {});
   /// An output of the last run, bound or not. INVALID_ARGUMENT: no such output, or nothing has run
@@ -215,8 +219,9 @@ class Binding {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Places the model as a Session does, constants folded, without compiling what runs: compatible or
-/// not, and a verdict and reason per node.
+/// Places the model as a Session does, constant folding included, but compiles no kernels for runs.
+/// Returns whether all nodes can run, and for each node its device and the reason. Errors as
+/// Session; nodes that no device runs are no error.
 Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions& options = {});
 
 }  // namespace gantry

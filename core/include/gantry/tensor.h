@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that enter and leave a session: tensors, and sequences, optionals and maps of them. Both
-// classes are handles that share what they point to; copying one is cheap. Reading from several
-// threads is safe, writing needs the caller's order.
+// classes are handles that share what they point to; copying one is cheap. Several threads may read
+// at once; the caller orders writes.
 #pragma once
 
 #include <gantry/device.h>
@@ -42,8 +42,8 @@ class Value {
   [[nodiscard]] size_t size() const;
   /// Element `index`. INVALID_ARGUMENT: out of range.
   [[nodiscard]] Value at(size_t index) const;
-  /// Of a sequence whose maps were made together, as ZipMap makes them: what they are made of,
-  /// without making each of them as at() does. Nothing for every other value.
+  /// The keys and values of a sequence of maps that share their keys, as ZipMap (ai.onnx.ml) makes
+  /// it, without making each map as at() does. Nothing for every other value.
   [[nodiscard]] std::optional<MapTable> map_table() const;
   /// This value as a tensor. INVALID_ARGUMENT: it is none.
   [[nodiscard]] Tensor tensor() const;
@@ -67,7 +67,7 @@ class Tensor : public Value {
  public:
   /// Holds nothing: shape [], dtype kUndefined.
   Tensor() = default;
-  /// New memory of its own, zeroed, aligned to 64 bytes; strings are empty.
+  /// Allocates zeroed memory, aligned to 64 bytes; strings are empty.
   /// INVALID_ARGUMENT: a negative extent or a size beyond 63 bits. OUT_OF_MEMORY.
   Tensor(DType dtype, std::vector<int64_t> shape);
   /// A copy of `elements`, whose count must match the shape. INVALID_ARGUMENT: it does not.
@@ -81,8 +81,8 @@ class Tensor : public Value {
       : Tensor(std::move(shape), std::span<const T>(elements)) {}
   /// A string tensor. INVALID_ARGUMENT: the count does not match the shape.
   Tensor(std::vector<int64_t> shape, std::vector<std::string> strings);
-  /// A view of the caller's memory, which `owner` keeps alive; without an owner the caller does.
-  /// `size_bytes` guards against a shape larger than the memory. INVALID_ARGUMENT: it is.
+  /// A view of the caller's host memory, which `owner` keeps alive; without an owner the caller
+  /// does. INVALID_ARGUMENT: the shape needs more than `size_bytes`.
   static Tensor borrow(DType dtype, std::vector<int64_t> shape, void* data, uint64_t size_bytes,
                        std::shared_ptr<const void> owner = nullptr);
 
@@ -90,14 +90,15 @@ class Tensor : public Value {
   [[nodiscard]] const std::vector<int64_t>& shape() const;
   [[nodiscard]] int64_t element_count() const;
   [[nodiscard]] uint64_t size_bytes() const;
-  /// Where the elements are: "CPU:0" is host memory.
+  /// The device whose memory has the elements; "CPU:0": host memory.
   [[nodiscard]] Device device() const;
   [[nodiscard]] bool is_on_host() const;
-  /// Where other libraries of the process find the elements, at data(). From then on the memory is
-  /// given back only when all work of the process on the device is done, which the last handle's
-  /// end waits for. UNSUPPORTED: the device's provider does not let others use its memory.
+  /// Exports the tensor to other libraries of the process: returns the DLPack device of data().
+  /// From then on the last handle's destructor waits for all work of the process on the device
+  /// before it frees the memory. UNSUPPORTED: the device's provider does not let other libraries
+  /// use its memory.
   [[nodiscard]] DlpackDevice lend() const;
-  /// The elements; null for strings. Of a tensor in a device's memory an address of that device.
+  /// Address of the elements, in the memory of device(); null for strings.
   [[nodiscard]] void* data();
   [[nodiscard]] const void* data() const;
   /// The elements as T. INVALID_ARGUMENT: the element type is another, or the tensor is not in host

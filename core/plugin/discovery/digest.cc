@@ -22,7 +22,7 @@ const DigestLibrary& library() {
   return own;
 }
 
-// OpenSSL allows SHA-256 in every configuration: what fails is its memory.
+// OpenSSL allows SHA-256 in every configuration, so a failure means that it has no memory.
 void require(bool is_good) {
   if (is_good) return;
   throw Error(Code::kOutOfMemory, "SHA-256: OpenSSL's libcrypto had no memory to compute it");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256, by OpenSSL's libcrypto in a library context of its own: the process's OpenSSL
-// configuration is neither read nor changed. libcrypto is opened with the first digest of the
-// process (digest_library.h). One thread for each object.
+// SHA-256 by OpenSSL's libcrypto, in a library context of its own: the process's OpenSSL
+// configuration is neither read nor changed. The first digest of the process opens libcrypto
+// (digest_library.h). One thread for each object.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace gantry {
 
 class Sha256 {
  public:
-  /// INTERNAL: libcrypto has no SHA-256. UNAVAILABLE: it, or gantry's library for it, cannot be
+  /// INTERNAL: libcrypto has no SHA-256. UNAVAILABLE: libcrypto or libgantry_digest cannot be
   /// opened.
   Sha256();
   ~Sha256();
@@ -28,7 +28,7 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
-/// Of a text.
+/// The digest of a text, as Sha256::hex().
 std::string sha256_of(std::string_view text);
 
 }  // namespace gantry

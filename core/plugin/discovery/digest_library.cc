@@ -11,7 +11,7 @@ struct Algorithm {
   EVP_MD* sha256 = EVP_MD_fetch(context, "SHA256", nullptr);
 };
 
-// Never destroyed: libcrypto cleans up at the end of the process, in an order that is not known.
+// Never destroyed: libcrypto cleans up at process exit, in an unknown order.
 const Algorithm& algorithm() {
   static const auto* const instance = new Algorithm;
   return *instance;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libgantry_digest, a library of its own beside the helper programs, gives to the core:
-// SHA-256 by OpenSSL's libcrypto. That one takes a millisecond to open, and most processes ask for
-// no digest; so it is opened with the first one (digest.cc).
+// The interface of libgantry_digest, a library beside the helper programs: SHA-256 by OpenSSL's
+// libcrypto. libcrypto takes a millisecond to open and most processes need no digest, so the first
+// digest opens it (digest.cc).
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 
 namespace gantry {
 
-/// A state is made by begin(), and freed by end(); one thread for each. [any]
+/// begin() makes a state and end() frees it; one thread for each state. [any]
 struct DigestLibrary {
-  /// Null: libcrypto offers no SHA-256.
+  /// Null: libcrypto has no SHA-256.
   void* (*begin)() noexcept;
   /// False: libcrypto refused.
   bool (*add)(void* state, const char* bytes, size_t size_bytes) noexcept;
   /// Writes the 32 bytes of the digest; nothing may be added afterwards. False: libcrypto refused.
   bool (*finish)(void* state, unsigned char* out_digest) noexcept;
-  /// Takes null too.
+  /// Accepts null.
   void (*end)(void* state) noexcept;
 };
 
-/// Opens the library in a folder; it stays open. UNAVAILABLE: it is not there, or cannot be opened.
-/// [any]
+/// Opens the library in a folder; it stays open. UNAVAILABLE: it does not exist or cannot be
+/// opened. [any]
 const DigestLibrary& open_digest_library(const std::string& folder);
 
 }  // namespace gantry

@@ -26,13 +26,13 @@ void add_files_of(const fs::path& folder, const std::string& origin, bool was_na
   for (const fs::path& entry : list_folder(folder, error)) {
     if (entry.extension() == ".json") paths.push_back(entry.string());
   }
-  // Nobody has to have the usual folders; one that is there has to be read to the end.
+  // The default folders need not exist; an error in reading one that exists is reported.
   if (error && (was_named || error != std::errc::no_such_file_or_directory)) {
     files.push_back(
         {folder.string(), origin, "the folder cannot be read: " + error.message(), place});
   }
   std::sort(paths.begin(),
-            paths.end());  // by bytes: the same order everywhere, unlike the folder's own
+            paths.end());  // by bytes: the same order on every file system
   for (std::string& path : paths) files.push_back({std::move(path), origin, {}, place});
 }
 

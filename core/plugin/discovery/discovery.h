@@ -13,16 +13,16 @@
 
 namespace gantry {
 
-/// A manifest file to look at, or a place that was named and is not there.
+/// A manifest file to read, or a search path that was named and does not exist.
 struct ManifestFile {
   enum class Place { kConfiguration, kEnvironment, kUser, kSite, kBundled };
   std::string path;     ///< absolute
   std::string origin;   ///< "the configuration", "GANTRY_PROVIDER_FILES", "user", "site" ...
-  std::string problem;  ///< not empty: why there is nothing to read
+  std::string problem;  ///< not empty: why there is no file to read
   Place place = Place::kConfiguration;
 };
 
-/// Files, folders and variables that finding and loading depend on; tests give their own.
+/// Files, folders and variables on which finding and loading depend; tests pass their own.
 struct SearchEnvironment {
   bool is_elevated = false;                       ///< setuid, setgid or file capabilities
   std::optional<std::string> provider_files;      ///< GANTRY_PROVIDER_FILES
@@ -41,19 +41,20 @@ struct SearchEnvironment {
   std::string worker_program;                      ///< path of gantry-worker
   std::map<std::string, bool> isolated;            ///< GANTRY_ISOLATION, by provider name
   std::optional<bool> all_isolated;                ///< GANTRY_ISOLATION=all or off
-  std::vector<EnvironmentVariable> variables;      ///< what became of each
-  /// A sentence for each variable of gantry's own whose value is none of it.
+  std::vector<EnvironmentVariable> variables;      ///< all that were read, with their state
+  /// A sentence for each misspelt GANTRY_ variable, and for each with an invalid value.
   std::vector<std::string> slips;
 
-  /// Of this process. With raised privileges every variable and the user's folders are left out.
+  /// The environment of this process. With raised privileges all variables and the user's folders
+  /// are ignored.
   static SearchEnvironment of_process();
-  /// Says of a variable that it is ignored, and why; what it set is for the caller to undo.
+  /// Records that a variable is ignored, and why. The caller must undo its effect.
   void ignore(const std::string& name, const std::string& reason);
 };
 
-/// Without blanks before and behind it.
+/// The text without leading and trailing blanks.
 std::string_view trim_blanks(std::string_view text);
-/// The parts of a list in a variable, without blanks around them; empty ones are left out.
+/// The items of a list in a variable, trimmed; empty ones are skipped.
 std::vector<std::string> split_list(std::string_view list, char separator);
 
 /// All manifest files in search order. Entries of `configured` and of the variables are files or

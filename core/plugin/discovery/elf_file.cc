@@ -23,10 +23,10 @@ constexpr const char* kHostMachineName = "AArch64";
 #error "name the ELF machine of this processor here"
 #endif
 
-// More than any library has; a larger number comes from a broken file.
+// More than any library has; a larger count is from a damaged file.
 constexpr uint64_t kMostEntries = 1 << 16;
 
-// The dynamic section speaks of addresses; where they lie in the file is in the segments.
+// Converts an address of the dynamic section to a file offset, by the segments.
 uint64_t file_offset(const LibraryFile& file, const std::vector<Elf64_Phdr>& segments,
                      uint64_t address) {
   for (const Elf64_Phdr& segment : segments) {

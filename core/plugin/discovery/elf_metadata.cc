@@ -23,7 +23,7 @@ std::vector<ElfExport> read_exports(const ElfSections& sections) {
   for (const Elf64_Sym& symbol : sections.entries<Elf64_Sym>(*table)) {
     const unsigned binding = ELF64_ST_BIND(symbol.st_info);
     const unsigned visibility = ELF64_ST_VISIBILITY(symbol.st_other);
-    // Absolute ones are the names of the library's own versions.
+    // Absolute symbols are the names of the library's own versions.
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS || binding == STB_LOCAL ||
         visibility == STV_HIDDEN || visibility == STV_INTERNAL)
       continue;
@@ -49,7 +49,7 @@ std::map<uint16_t, std::vector<std::string>> symbols_by_version(const ElfSection
   return result;
 }
 
-// An entry of a chain of structs that lie anywhere in a section.
+// An entry of a chain of structs at arbitrary offsets of a section.
 template <class T>
 bool read_at(const std::vector<char>& content, uint64_t offset, T& entry) {
   if (offset > content.size() || content.size() - offset < sizeof(T)) return false;
@@ -90,7 +90,7 @@ std::map<uint64_t, std::string> function_names(const ElfSections& sections) {
   return result;
 }
 
-// Where the relocations of `section` point: what the loader will write there.
+// The pointers that the loader will write into `section`, from its relocations.
 std::vector<uint64_t> relocated_pointers(const ElfSections& sections, const Elf64_Shdr& section) {
   auto pointers = sections.entries<uint64_t>(section);
   for (const Elf64_Shdr* table : sections.all_of_type(SHT_RELA)) {
@@ -123,7 +123,7 @@ std::vector<std::string> read_initialisers(const ElfSections& sections) {
       if (!is_compilers) initialisers.push_back(found->second);
     }
   }
-  // Stripped of names: the first one is the compiler's, as in every library.
+  // Stripped: the first function is the compiler's, as in every library.
   if (names.empty() && !has_compilers_own && !initialisers.empty())
     initialisers.erase(initialisers.begin());
   return initialisers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a library file says of itself beyond its dynamic section, for the checks of
-// `gantry provider lint`: symbols, versions it needs, code that runs when it is opened, its wishes
-// for memory protection. Reads the file, runs nothing.
+// ELF metadata of a library beyond its dynamic section, for `gantry provider lint`: exported
+// symbols, required symbol versions, initialisers, executable stack, text relocations. Reads the
+// file and runs none of its code.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace gantry {
 
-/// A symbol that a library shows to the process that opens it.
+/// An exported symbol.
 struct ElfExport {
   std::string name;
-  bool is_unique = false;  ///< STB_GNU_UNIQUE: one in the process, whatever library defines it
+  bool is_unique = false;  ///< STB_GNU_UNIQUE: one definition in the process
 };
 
-/// A version of a symbol that a library needs of another one, as libc.so.6 and GLIBC_2.34.
+/// A symbol version that a library requires of another library, as GLIBC_2.34 of libc.so.6.
 struct ElfVersion {
   std::string library;
   std::string version;
@@ -29,10 +29,10 @@ struct ElfFacts {
   DynamicSection dynamic;
   std::vector<ElfExport> exports;
   std::vector<ElfVersion> versions;
-  /// Functions that run when the library is opened, without those that every compiler puts there:
-  /// names, or addresses if the library was stripped of names.
+  /// Functions that run when the library is opened, without those of the compiler's start files:
+  /// names, or addresses if the library is stripped.
   std::vector<std::string> initialisers;
-  bool has_executable_stack = false;  ///< asked for, or (without a header for it) granted
+  bool has_executable_stack = false;  ///< by its PT_GNU_STACK header, or because it has none
   bool has_text_relocations = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef VALIJSON_USE_EXCEPTIONS
-#define VALIJSON_USE_EXCEPTIONS 1  // without, a schema that is none would end the process
+#define VALIJSON_USE_EXCEPTIONS 1  // without it an invalid schema would end the process
 #endif
 #include <algorithm>
 #include <cmath>
@@ -22,8 +22,7 @@ namespace {
 using nlohmann::json;
 using valijson::adapters::NlohmannJsonAdapter;
 
-// The part of the schema that speaks of a member, as far as it says so plainly; null if it does
-// not.
+// The subschema of a member in `properties`, else that of `additionalProperties`; null: none.
 const json* schema_of_member(const json& schema, const std::string& member) {
   if (!schema.is_object()) return nullptr;
   const auto properties = schema.find("properties");
@@ -96,7 +95,7 @@ std::vector<std::string_view> split_at_commas(std::string_view rest) {
   return parts;
 }
 
-// The list that was meant by what is none: an item by itself, or a text of items.
+// The list that was probably meant: of a single item, or of a text with commas.
 std::string suggested_list(const json& items, const json& value) {
   const std::string type = json_type_of(items);
   if (value.is_object()) return type == "object" ? json::array({value}).dump() : std::string();
@@ -112,7 +111,7 @@ std::string suggested_list(const json& items, const json& value) {
   return list.dump();
 }
 
-// What a schema asks for, of the keywords that plain ones use; empty: it does not say plainly.
+// Describes what a schema expects, by the keywords of plain schemas; empty: unknown.
 std::string expectation_of(const json& schema) {
   if (schema.contains("enum")) return "one of " + list_values(schema["enum"]);
   if (schema.contains("const")) return schema["const"].dump();
@@ -126,7 +125,7 @@ std::string expectation_of(const json& schema) {
   return text;
 }
 
-// A value as JSON that was likely meant where the schema expects something else; empty: no idea.
+// The value, as JSON, that was probably meant by one that the schema rejects; empty: unknown.
 std::string suggestion_for(const json& schema, const json& value) {
   if (schema.contains("enum") && value.is_string()) {
     std::vector<std::string> names;
@@ -137,7 +136,7 @@ std::string suggestion_for(const json& schema, const json& value) {
     return nearest.empty() ? std::string() : json(nearest).dump();
   }
   const std::string type = json_type_of(schema);
-  if (value.is_string()) {  // 2 and true between quotes
+  if (value.is_string()) {  // a quoted 2 or true
     const json bare = json::parse(value.get_ref<const std::string&>(), nullptr, false);
     if ((type == "integer" && bare.is_number_integer()) || (type == "number" && bare.is_number()) ||
         (type == "boolean" && bare.is_boolean()))
@@ -160,7 +159,7 @@ std::vector<std::string> names_of_members(const json& schema) {
   return names;
 }
 
-// Where else in the schema a member of that name is known; empty: nowhere.
+// Another place of the schema that has a member of that name; empty: none.
 std::string known_elsewhere(const json& schema, const std::string& member,
                             const std::string& pointer) {
   if (!schema.is_object() || !schema.contains("properties")) return {};
@@ -186,8 +185,7 @@ JsonProblem unknown_member(const json& root_schema, const json& schema, const st
   return problem;
 }
 
-// Members that a closed object does not know, and those that are missing. The validator says less
-// of them.
+// Finds unknown and missing members of a closed object, with better messages than the validator's.
 void check_members(const json& root_schema, const json& schema, const json& document,
                    const std::string& pointer, std::vector<JsonProblem>& problems) {
   if (document.is_array()) {
@@ -230,7 +228,7 @@ std::vector<std::string> path_of(const std::vector<std::string>& context) {
   return path;
 }
 
-// What the validator found at `path`, in terms of the schema there.
+// The problem that the validator found at `path`, in terms of the schema there.
 JsonProblem problem_at(const std::vector<std::string>& path, const std::string& description,
                        const json& root_schema, const json& document, std::string pointer) {
   const json* schema = &root_schema;
@@ -311,7 +309,7 @@ std::vector<JsonProblem> JsonSchema::problems_of(const Compiled& compiled, const
     found.push_back(
         problem_at(path_of(error.context), error.description, schema_, document, pointer));
   }
-  // The validator complains of every object around a problem too.
+  // The validator also reports every object around a problem.
   std::stable_sort(found.begin(), found.end(), [](const JsonProblem& a, const JsonProblem& b) {
     return a.pointer.size() > b.pointer.size();
   });

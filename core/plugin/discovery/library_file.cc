@@ -30,8 +30,8 @@ FileIdentity FileIdentity::of(const std::string& path) {
 }
 
 LibraryFile::LibraryFile(std::string path) : path_(std::move(path)) {
-  // Links were resolved before: one that stands here now was put there since. A pipe must not make
-  // the open wait.
+  // O_NOFOLLOW: links were resolved before, so a link here was made since. O_NONBLOCK: a pipe must
+  // not block the open.
   descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor_ < 0) {
     throw Error(Code::kNotFound,

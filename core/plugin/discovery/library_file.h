@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider's library as a file: opened for reading once, so that its identity, digest, note and
-// dependencies are those of the same bytes. Nothing of it is run. One thread.
+// dependencies are of the same bytes. Runs none of its code. One thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace gantry {
 /// The symbol that a provider's library exports.
 constexpr const char* kEntryName = "gantry_provider_v1";
 
-/// Tells one state of a file from another without reading it.
+/// Identifies a state of a file without reading its content.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -24,13 +24,13 @@ struct FileIdentity {
   [[nodiscard]] bool is_same_file(const FileIdentity& other) const {
     return device == other.device && inode == other.inode;
   }
-  /// Of a path now; all zero if there is no such file.
+  /// The current identity of a path; all zero if there is no such file.
   static FileIdentity of(const std::string& path);
 };
 
 class LibraryFile {
  public:
-  /// NOT_FOUND: it cannot be read. INVALID_ARGUMENT: a link, a folder, a device.
+  /// NOT_FOUND: the file cannot be read. INVALID_ARGUMENT: a link, a folder, a device.
   explicit LibraryFile(std::string path);
   ~LibraryFile();
   LibraryFile(const LibraryFile&) = delete;
@@ -41,7 +41,7 @@ class LibraryFile {
   /// SHA-256 of the content: 64 lower-case hex digits.
   [[nodiscard]] std::string sha256() const;
 
-  /// INVALID_ARGUMENT: the file ends before.
+  /// INVALID_ARGUMENT: the file is too short.
   void read(uint64_t offset, void* target, uint64_t size_bytes) const;
   template <class T>
   [[nodiscard]] T read(uint64_t offset) const {
@@ -49,7 +49,7 @@ class LibraryFile {
     read(offset, &value, sizeof(value));
     return value;
   }
-  /// INVALID_ARGUMENT: that it is no provider library, but `what`.
+  /// Throws INVALID_ARGUMENT: expected a provider library, found `what`.
   [[noreturn]] void fail(const std::string& what) const;
 
  private:
@@ -58,13 +58,13 @@ class LibraryFile {
   FileIdentity identity_;
 };
 
-/// What a library asks of the dynamic loader.
+/// The entries of a library's dynamic section.
 struct DynamicSection {
   std::string soname;
   std::vector<std::string> needed;  ///< names of libraries
-  std::string rpath;                ///< folders separated by ':'; counts without a runpath only
+  std::string rpath;                ///< folders separated by ':'; ignored if there is a runpath
   std::string runpath;
-  bool has_text_relocations = false;  ///< the loader has to write into its code
+  bool has_text_relocations = false;  ///< the loader has to write into its code (DT_TEXTREL)
 };
 
 /// ABI_MISMATCH: built for another processor. INVALID_ARGUMENT: not an ELF shared library.

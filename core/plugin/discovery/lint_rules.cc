@@ -15,7 +15,7 @@ namespace {
 
 using Findings = std::vector<std::string>;
 
-constexpr size_t kShown = 5;  // of a long list of symbols
+constexpr size_t kShown = 5;  // symbols shown of a long list
 
 std::string some_of(std::vector<std::string> names) {
   const size_t more = names.size() > kShown ? names.size() - kShown : 0;
@@ -105,7 +105,8 @@ Findings check_libc(const LintSubject& subject) {
   return findings;
 }
 
-// Names that no other provider's copy has: with the provider's name or a digest in them.
+// True if the library's name has the provider's name or a digest in it, so that no other provider
+// ships a library of that name.
 bool is_own_name(const std::string& library, const std::string& provider) {
   static const std::regex* const digest = new std::regex("-[0-9a-f]{8,}[.]");
   const auto bare = [](const std::string& text) {

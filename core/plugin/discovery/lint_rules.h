@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of provider_lint.h that look at one library file, as a table. Pure functions over what
-// was read of the file.
+// The table of the rules of provider_lint.h that check one library file. Pure functions of the
+// file's metadata.
 #pragma once
 
 #include <gantry/provider_lint.h>
@@ -12,13 +12,13 @@
 
 namespace gantry {
 
-/// What a rule sees.
+/// The input of a rule.
 struct LintSubject {
   std::string provider;  ///< name in the manifest
   std::string file;
   ElfFacts facts;
-  bool is_provider = true;  ///< false: a library that the provider brings
-  /// Libraries that it brings, as they are linked with; of the provider itself.
+  bool is_provider = true;  ///< false: a library shipped with the provider
+  /// names of the libraries shipped with it, as it is linked with them; of the provider only
   std::vector<std::string> brings;
   std::vector<int> oldest_libc;  ///< {2, 36}
 };
@@ -27,8 +27,8 @@ struct LibraryRule {
   const char* name;
   const char* reason;
   const char* remedy;
-  bool counts_for_brought;  ///< holds for the libraries that a provider brings, too
-  /// A sentence for each breach: what was expected and what was found.
+  bool counts_for_brought;  ///< also applies to the libraries shipped with a provider
+  /// A sentence for each violation: what was expected and what was found.
   std::vector<std::string> (*check)(const LintSubject& subject);
 };
 

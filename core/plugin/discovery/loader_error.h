@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of the dynamic loader, of which there is only a text.
+// Error codes for errors of the dynamic loader, which gives only a text.
 #pragma once
 
 #include <gantry/error.h>
@@ -10,7 +10,7 @@
 
 namespace gantry {
 
-/// OUT_OF_MEMORY if a text of dlerror says that memory or descriptors were short, which passes;
+/// OUT_OF_MEMORY if the text of dlerror says that memory or descriptors ran out, which may pass;
 /// else UNAVAILABLE.
 inline Code code_of_loader_error(std::string_view text) {
   for (const std::string_view shortage :

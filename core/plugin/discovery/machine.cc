@@ -26,7 +26,7 @@ std::string read_file(const char* path) {
 
 std::set<std::string> read_kernel_features() {
   std::set<std::string> features;
-  std::ifstream lines("/proc/cpuinfo");  // up to the first processor's line: they are alike
+  std::ifstream lines("/proc/cpuinfo");  // only the first processor: all are alike
   std::string line;
   while (features.empty() && std::getline(lines, line)) {
     if (line.rfind("flags", 0) != 0 && line.rfind("Features", 0) != 0) continue;
@@ -37,8 +37,8 @@ std::set<std::string> read_kernel_features() {
   return features;
 }
 
-// What the processor itself says is right without /proc, and under an emulator, which shows the
-// file of the machine below. The kernel names more features than these.
+// CPUID works without /proc, and under an emulator that shows /proc/cpuinfo of the real machine.
+// The kernel's file names more features.
 std::set<std::string> read_cpu_features() {
   std::set<std::string> features = read_kernel_features();
 #if defined(__x86_64__)
@@ -70,8 +70,8 @@ std::set<std::string> read_cpu_features() {
   return features;
 }
 
-// What the loader searches for every library: its variable as it was when the process started, the
-// program's own folders, the system's.
+// The folders that the loader searches for every library: LD_LIBRARY_PATH as it was when the
+// process started, the program's RPATH, the system's folders.
 std::vector<std::string> loader_folders() {
   std::vector<std::string> folders;
   void* program = dlopen(nullptr, RTLD_NOW);
@@ -90,7 +90,7 @@ std::vector<std::string> loader_folders() {
   return folders;
 }
 
-// The file of ldconfig: a header, `count` entries, their texts.
+// The cache file of ldconfig: a header, `count` entries, their strings.
 struct CacheHeader {
   char magic[20];
   uint32_t count;

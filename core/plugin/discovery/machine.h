@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine and process offer to a provider: features of the processor, libraries that the
-// dynamic loader would find, libraries that are loaded. Read once for each object, when first asked
-// for; nothing is loaded. One thread, but for the functions.
+// What this machine and process offer to a provider: CPU features, libraries that the dynamic
+// loader would find, libraries that are loaded. Each object reads them once, on first use, and
+// loads nothing. The class: one thread; the functions: any.
 #pragma once
 
 #include <map>
@@ -14,8 +14,9 @@ namespace gantry {
 
 class Machine {
  public:
-  /// Path of a library that the dynamic loader would take for `name`: in `folders` (those that the
-  /// asking library names), then where it always looks. Empty: none.
+  /// Path of the library that the dynamic loader would load for `name`: searched in `folders` (the
+  /// RPATH or RUNPATH of the library that needs it), then in the loader's default folders. Empty:
+  /// none.
   std::string find_library(const std::string& name, const std::vector<std::string>& folders);
 
  private:
@@ -23,13 +24,13 @@ class Machine {
   std::optional<std::map<std::string, std::string>> cache_;
 };
 
-/// Features of the processor by the names of /proc/cpuinfo, read once for the process. [any]
+/// CPU features by their names in /proc/cpuinfo, read once per process. [any]
 const std::set<std::string>& cpu_features();
 
-/// Path of the library of that file name that is in the process now; empty: none.
+/// Path of the loaded library of that file name; empty: none.
 std::string loaded_library(const std::string& name);
 
-/// Path of the library that holds gantry's core, links resolved; empty if that cannot be known.
+/// Path of the library of gantry's core, links resolved; empty if it is unknown.
 const std::string& own_library();
 
 }  // namespace gantry

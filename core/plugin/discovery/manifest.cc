@@ -23,7 +23,7 @@ using nlohmann::json;
 
 constexpr int kManifestVersion = 1;
 
-// One reading of a manifest: takes members out and knows how to complain about them.
+// Reads the members of one manifest, and throws errors with their position.
 class Reader {
  public:
   Reader(const JsonDocument& document, const std::string& file)
@@ -97,7 +97,7 @@ class Reader {
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return text;
   }
-  // Names, each a string or an object with the name and what to do where it is missing.
+  // Names of libraries: each a string, or an object with the name and a hint for a missing library.
   std::vector<std::string> libraries(const std::string& pointer,
                                      std::map<std::string, std::string>& hints) const {
     const json* found = find(pointer);
@@ -259,7 +259,7 @@ void read_probe(const Reader& reader, Manifest& manifest) {
   reader.warn_of_unknown("/probe", {"mode", "timeout_ms"}, manifest.warnings);
 }
 
-// A pattern that begins with the name of a driver's files: /dev as a whole is not to be had.
+// True of a pattern that begins with letters of a driver's file name; /dev as a whole is refused.
 bool is_device_pattern(const std::string& pattern) {
   constexpr std::string_view kFolder = "/dev/";
   constexpr std::string_view kMemory[] = {"mem", "kmem", "port"};
@@ -387,7 +387,7 @@ Manifest read_manifest(const std::string& file) {
   }
   std::string text;
   std::array<char, 4096> part{};
-  // No further than shows that a file is too large.
+  // Reads no further than needed to see that the file is too large.
   while (text.size() <= kMaxManifestBytes &&
          (stream.read(part.data(), part.size()) || stream.gcount() > 0))
     text.append(part.data(), static_cast<size_t>(stream.gcount()));

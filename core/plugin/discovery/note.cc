@@ -64,8 +64,7 @@ void check_note(const gantry_note& note, const std::string& library) {
          ", found " + std::to_string(note.layout) +
          "); rebuild the provider with this gantry's SDK");
   }
-  // The other way round works: a host with a sanitizer opens plain libraries, and just sees less of
-  // them.
+  // The reverse works: a host with a sanitizer can open libraries without one.
   if (note.sanitizer != 0 && note.sanitizer != GANTRY_SANITIZER) {
     fail(std::string("built with ") + sanitizer_name(note.sanitizer) + ", the host with " +
          sanitizer_name(GANTRY_SANITIZER) + ", which would end the process; build both alike");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The note that a provider library carries for readers of the closed file: ABI version, layout and
-// sanitizer. Checked before the library is opened, because opening runs its code. Pure functions
-// over the file.
+// The ELF note of a provider library (gantry_note): ABI version, layout and sanitizer. Checked
+// before the library is opened, because opening runs its code. Pure functions of the file.
 #pragma once
 
 #include <gantry/provider.h>
@@ -16,8 +15,8 @@ namespace gantry {
 /// not an ELF shared library, truncated, or without a note.
 gantry_note read_note(const LibraryFile& file);
 
-/// Checks that this host can open a library with that note. ABI_MISMATCH: another major, layout or
-/// sanitizer; both sides and which of them must be rebuilt.
+/// Checks that this host can open a library with that note. ABI_MISMATCH: another major version,
+/// layout or sanitizer; the message has both sides and says which must be rebuilt.
 void check_note(const gantry_note& note, const std::string& library);
 
 }  // namespace gantry

@@ -23,7 +23,7 @@ bool is_plain_object(const json& parts) {
   return parts.is_object() && std::all_of(parts.begin(), parts.end(), is_plain_schema);
 }
 
-// A keyword whose meaning fits_plainly() knows, or that means nothing to a validator.
+// True of a keyword that fits_plainly() handles, or that is an annotation.
 bool is_plain_keyword(const std::string& keyword, const json& value) {
   if (keyword == "type") return is_type_name(value);
   if (keyword == "properties") return is_plain_object(value);
@@ -51,7 +51,8 @@ bool has_type(const json& value, const std::string& type) {
   return value.is_string();
 }
 
-// Within bounds that doubles tell apart.
+// True if the number is within the schema's bounds and all of them are below 2^53 in magnitude,
+// where comparing as doubles is exact for integers.
 bool fits_bounds(const json& schema, const json& document) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
   const auto minimum = schema.find("minimum");
@@ -65,7 +66,7 @@ bool fits_bounds(const json& schema, const json& document) {
   return is_exact(number) && is_exact(low) && is_exact(high) && low <= number && number <= high;
 }
 
-// By bytes: a character has one to four.
+// True if the string's length is surely within the bounds: counts bytes, one to four a character.
 bool fits_length(const json& schema, const json& document) {
   const auto least = schema.find("minLength");
   if (least == schema.end() || !document.is_string()) return true;

@@ -15,7 +15,8 @@
 namespace gantry {
 namespace {
 
-// Rules that look at more than the library's content; literals, as nothing is to run before main.
+// A rule that needs more than the library's metadata. Literals only, so that no code runs before
+// main.
 struct FileRule {
   const char* name;
   const char* reason;
@@ -67,7 +68,7 @@ class Lint {
   void add(const Rule& rule, const std::string& file, const std::string& what) {
     report_.findings.push_back({{rule.name, rule.reason, rule.remedy}, file, what, {}});
   }
-  // Runs a check that throws what it finds.
+  // Runs a check that throws its finding as an Error.
   bool attempt(const FileRule& rule, const std::string& file, const std::function<void()>& check) {
     try {
       check();

@@ -21,14 +21,14 @@ bool leaves_folder(const fs::path& relative) {
          std::find(relative.begin(), relative.end(), fs::path("..")) != relative.end();
 }
 
-// Refused for what somebody may have meant by it: not only in a report.
+// Throws INVALID_ARGUMENT, and logs it: this may be an attack, so it must not be in a report only.
 [[noreturn]] void refuse(const std::string& message) {
   log(LogLevel::kWarning, message);
   throw Error(Code::kInvalidArgument, message);
 }
 
-// The folders that a library names itself. `is_complete` is false if one of them can only be known
-// by the loader.
+// The RPATH or RUNPATH folders of a library. `is_complete`: false if one of them has a variable
+// that only the loader can resolve.
 std::vector<std::string> named_folders(const DynamicSection& section, const std::string& origin,
                                        bool& is_complete) {
   std::vector<std::string> folders;
@@ -57,7 +57,7 @@ bool is_below(const fs::path& file, const fs::path& folder) {
 std::string resolve_file(const std::string& pointer, const fs::path& relative,
                          const std::string& manifest_file, const TrustedWriters& writers) {
   std::error_code error;
-  // A link in a providers.d stands for the manifest it points to: the library lies beside that one.
+  // A link in a providers.d folder: the library is beside the manifest to which it points.
   const fs::path real_manifest = fs::canonical(manifest_file, error);
   if (error) throw Error(Code::kNotFound, manifest_file + ": " + error.message());
   const fs::path folder = real_manifest.parent_path();
@@ -80,7 +80,7 @@ std::string resolve_file(const std::string& pointer, const fs::path& relative,
   check_trusted(real_manifest.string(), writers);
   check_trusted(library.string(), writers);
   const fs::path listed_in = fs::canonical(fs::path(manifest_file).parent_path(), error);
-  if (!error && listed_in != folder)  // who may change the link decides what it means
+  if (!error && listed_in != folder)  // whoever can change the link can replace the manifest
     check_trusted((listed_in / fs::path(manifest_file).filename()).string(), writers);
   return library.string();
 }
@@ -127,7 +127,7 @@ std::vector<std::string> missing_libraries(const Manifest& manifest, const std::
   const std::string own_folder = fs::path(library).parent_path().string();
   std::vector<std::string> missing;
   for (const std::string& name : manifest.required_libraries) {
-    // Providers open these themselves, and may look beside them.
+    // Providers open these libraries themselves, and may search their own folder.
     if (machine.find_library(name, {own_folder}).empty() && loaded_library(name).empty())
       missing.push_back(with_hint(manifest, name));
   }
@@ -146,7 +146,7 @@ std::vector<std::string> missing_libraries(const Manifest& manifest, const std::
 std::vector<std::string> missing_behind(const std::string& library, Machine& machine) {
   struct Open {
     std::string path;
-    std::vector<std::string> inherited;  // of the libraries in front of it: their RPATHs
+    std::vector<std::string> inherited;  // RPATHs of the libraries that need it
   };
   std::vector<std::string> missing;
   std::set<std::string> seen = {library};

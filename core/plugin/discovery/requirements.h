@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be checked of a provider's library and needs without opening it: where the file is and
-// who may write it, the processor's features, the libraries that it wants. Reads files, runs
-// nothing.
+// Checks a provider's library and requirements without opening it: its location, who may write it,
+// CPU features, required libraries. Reads files and runs none of their code.
 #pragma once
 
 #include <string>
@@ -20,35 +19,34 @@ namespace gantry {
 std::string resolve_library(const Manifest& manifest, const std::string& manifest_file,
                             const TrustedWriters& writers);
 
-/// The same of a part (Manifest::parts) in the place of the library.
+/// The same for a part (Manifest::parts).
 std::string resolve_part(const Manifest& manifest, size_t part, const std::string& manifest_file,
                          const TrustedWriters& writers);
 
-/// INVALID_ARGUMENT: the manifest has a digest and the file another one; both of them.
+/// INVALID_ARGUMENT: the manifest has a digest, and that of the file differs; the message has both.
 void check_digest(const Manifest& manifest, const std::string& manifest_file,
                   const LibraryFile& library);
 
-/// What the processor lacks and the manifest requires, as "the processor feature amx_tile".
+/// CPU features that the manifest requires and the CPU lacks, as "the processor feature amx_tile".
 std::vector<std::string> missing_cpu_features(const Manifest& manifest);
 
-/// Libraries that the manifest requires or that the library is linked with, and that the dynamic
-/// loader would not find: "the library libcuda.so.1 (install the driver)".
+/// Libraries that the manifest or the library needs and the dynamic loader would not find, as "the
+/// library libcuda.so.1 (install the driver)".
 std::vector<std::string> missing_libraries(const Manifest& manifest, const std::string& library,
                                            const DynamicSection& section, Machine& machine);
 
-/// The same of any library, and of those behind it: what `library` is linked with, what that is
-/// linked with, and so on. Each with the file that asks for it. INVALID_ARGUMENT, ABI_MISMATCH: it
-/// is no library for this processor.
+/// Missing direct and indirect dependencies of any library, each with the file that needs it.
+/// INVALID_ARGUMENT, ABI_MISMATCH: the file is no library for this processor.
 std::vector<std::string> missing_behind(const std::string& library, Machine& machine);
 
-/// Libraries that the provider brings in its own folders and would not get, because the process has
+/// Libraries shipped with the provider that it would not get, because the process has loaded
 /// another file of that name: a sentence for each.
 std::vector<std::string> library_clashes(const std::string& library, const DynamicSection& section);
 
-/// A library that a provider brings: linked with it, or with another one that it brings, and found
-/// in a folder that the provider's own lies in or above.
+/// A library shipped with a provider: a direct or indirect dependency that is found by RPATH or
+/// RUNPATH, in the provider's folder or below it.
 struct BundledLibrary {
-  std::string name;  ///< as it is linked with
+  std::string name;  ///< as in DT_NEEDED
   std::string path;
 };
 std::vector<BundledLibrary> bundled_libraries(const std::string& library);

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kManifestFolder = "gantry/providers.d";
 
-// Reads variables and keeps a row for each.
+// Reads variables and records a row for each.
 class Variables {
  public:
   explicit Variables(SearchEnvironment& environment)
@@ -32,12 +32,12 @@ class Variables {
 
   std::optional<std::string> read(const char* name) {
     const char* value = std::getenv(name);
-    // Empty means unset: a shell or a container's description has no better way to say so.
+    // Empty means unset: shells and container descriptions often cannot unset a variable.
     if (!value || trim_blanks(value).empty()) {
       rows_.push_back({name, "", "not set", ""});
       return std::nullopt;
     }
-    // The secure reading is what counts; the plain one is only there to be reported.
+    // The result of secure_getenv counts; that of getenv is only reported.
     if (is_elevated_ || !secure_getenv(name)) {
       rows_.push_back({name, value, "ignored",
                        "the process runs with raised privileges (setuid, setgid or file "
@@ -47,15 +47,16 @@ class Variables {
     rows_.push_back({name, value, "used", ""});
     return value;
   }
-  // Ignores what was read last.
+  // Marks the variable that was read last as ignored.
   void ignore(const std::string& reason) {
     rows_.back().state = "ignored";
     rows_.back().reason = reason;
   }
-  // Of a name that is none of ours and nearly one: whoever wrote it believes that it has an effect.
+  // Finds names that are nearly those of gantry's variables: the user expects them to have an
+  // effect.
   void find_misspelt(const char* const* environment) {
     constexpr std::string_view kPrefix = "GANTRY_";
-    std::vector<std::string> known = {"LOG"};  // the log reads it
+    std::vector<std::string> known = {"LOG"};  // read by base/log.cc
     for (const EnvironmentVariable& row : rows_) {
       if (row.name.starts_with(kPrefix)) known.push_back(row.name.substr(kPrefix.size()));
     }
@@ -74,7 +75,7 @@ class Variables {
       slips_.push_back(rows_.back().name + " is ignored: " + reason);
     }
   }
-  // Ignores what was read last, of which somebody meant something that it does not say.
+  // Marks the variable that was read last as ignored, and warns: its value is invalid.
   void refuse(const std::string& reason) {
     ignore(reason);
     slips_.push_back(rows_.back().name + "=" + rows_.back().value + " is ignored: " + reason);
@@ -106,7 +107,7 @@ bool read_switch(Variables& variables, const char* name) {
   return value == "1";
 }
 
-// A path that a file can be written to whatever the working folder is by then.
+// An absolute path of a file to write, which does not depend on a later working folder.
 std::string read_path(Variables& variables, const char* name) {
   const std::string value = variables.read(name).value_or("");
   std::error_code error;
@@ -125,7 +126,7 @@ void read_cache(Variables& variables, const std::string& home, SearchEnvironment
   if (!base.empty() && !environment.is_elevated) environment.cache_folder = base + "/gantry";
 }
 
-// all, off, or name=process and name=none with commas between them.
+// Parses GANTRY_ISOLATION: all, off, or a list of name=process and name=none.
 void read_isolation(Variables& variables, SearchEnvironment& environment) {
   const std::string text = variables.read("GANTRY_ISOLATION").value_or("");
   if (text == "all" || text == "off") {
@@ -171,7 +172,7 @@ SearchEnvironment SearchEnvironment::of_process() {
   read_switches(variables, environment);
   std::string home = variables.read("HOME").value_or("");
   if (!home.empty() && home.front() != '/') home.clear();
-  // With raised privileges all of these are ignored, which leaves no folder.
+  // With raised privileges all of these are ignored, so there is no user folder.
   add_folder(environment.user, xdg_folder(variables, "XDG_CONFIG_HOME", home, "/.config"));
   add_folder(environment.user, xdg_folder(variables, "XDG_DATA_HOME", home, "/.local/share"));
   read_cache(variables, home, environment);

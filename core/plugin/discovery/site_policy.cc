@@ -44,7 +44,7 @@ bool describes(const SitePolicy::Rule& rule, const Manifest& manifest, const std
          (rule.sha256.empty() || (sha256 && matches_pattern(rule.sha256, *sha256)));
 }
 
-// A rule with a digest says nothing before the digest is known.
+// Whether a rule matches, or may match once the digest is known (`sha256` null: it is not yet).
 bool may_describe(const SitePolicy::Rule& rule, const Manifest& manifest,
                   const std::string* sha256) {
   if (sha256 || rule.sha256.empty()) return describes(rule, manifest, sha256);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the administrator of a machine allows (configs/policy.schema.json), above environment,
-// users' folders and configurations. Immutable once read.
+// The administrator's policy for providers (configs/policy.schema.json), which overrides
+// environment, users' folders and configurations. Immutable once read.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@
 namespace gantry {
 
 struct SitePolicy {
-  /// Describes providers by every member that is not empty; * and ? are wild cards.
+  /// Matches a provider if every member that is not empty matches; * and ? are wildcards.
   struct Rule {
     std::string name;
     std::string vendor;
     std::string sha256;
   };
-  std::string file;  ///< where it was read; empty: there is none
+  std::string file;  ///< path of the policy; empty: there is none
   bool allow_env = true;
   bool allow_user_dir = true;
   bool require_digest = false;
@@ -27,21 +27,21 @@ struct SitePolicy {
   std::vector<Rule> deny;
   std::vector<std::string> force_isolation;
 
-  /// The defaults if there is no such file. INVALID_ARGUMENT: malformed. UNAVAILABLE: somebody
-  /// else than those of check_trusted could have written it. NOT_FOUND: it is there and cannot be
-  /// read.
+  /// Reads the policy; the defaults if there is no such file. INVALID_ARGUMENT: malformed.
+  /// UNAVAILABLE: an untrusted user could have written it (check_trusted). NOT_FOUND: it exists and
+  /// cannot be read.
   static SitePolicy read(const std::string& file, bool is_elevated);
 
-  /// UNAVAILABLE: manifests of that place do not count.
+  /// UNAVAILABLE: the policy does not allow manifests from that place.
   void check_place(const ManifestFile& manifest) const;
   /// Whether a provider of that name must run in a process of its own.
   [[nodiscard]] bool forces_isolation(const std::string& name) const;
-  /// What is known before the library is looked at. UNAVAILABLE: denied, not among the allowed, or
-  /// without the digest that is asked for.
+  /// Checks the rules that need no digest, before the library is read. UNAVAILABLE: denied, not
+  /// allowed, or without the digest that the policy requires.
   void check_manifest(const Manifest& manifest, bool is_bundled) const;
-  /// Whether rules speak of digests.
+  /// Whether a rule needs the library's digest.
   [[nodiscard]] bool reads_digests() const;
-  /// The rest of the rules, with the library's digest. UNAVAILABLE as before.
+  /// Checks all rules with the library's digest. UNAVAILABLE: as check_manifest.
   void check_library(const Manifest& manifest, const std::string& sha256) const;
 
  private:

@@ -16,8 +16,7 @@ constexpr size_t kLongestReason = 200;
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
 
-// The characters of a text, counting those that were taken: the parser's events do not say where
-// they happen.
+// Iterates over a text and counts the characters read, since the parser's events have no positions.
 class CountingIterator {
  public:
   using iterator_category = std::forward_iterator_tag;
@@ -50,7 +49,7 @@ class CountingIterator {
   size_t* taken_;
 };
 
-// A text read once from front to back: lines and columns of rising offsets.
+// Converts ascending offsets of a text to lines and columns, in one pass.
 class Lines {
  public:
   explicit Lines(std::string_view text) : text_(text) {}
@@ -71,11 +70,11 @@ class Lines {
   JsonPosition position_{1, 1};
 };
 
-// The mistakes that people make most, in their words.
+// Hints for the most common syntax errors.
 std::string hint_for(std::string_view text, size_t offset) {
   const std::string_view rest = text.substr(std::min(offset, text.size()));
   const size_t before =
-      text.substr(0, offset).find_last_not_of(" \t\n\r");  // the last character in front of it
+      text.substr(0, offset).find_last_not_of(" \t\n\r");  // the last character before it
   const char last = before == std::string_view::npos ? '\0' : text[before];
   if (rest.empty()) return "; something that was opened is not closed";
   const char next = rest.front();
@@ -93,12 +92,12 @@ std::string hint_for(std::string_view text, size_t offset) {
   return {};
 }
 
-// Looks at the events of a parse: duplicates, depth and places are lost in the finished document.
+// Checks the events of a parse: the finished document has no duplicates, depth or positions.
 class StrictEvents final : public nlohmann::json_sax<json> {
  public:
   StrictEvents(std::string_view text, const std::string& subject, const JsonLimits& limits)
       : text_(text), subject_(subject), limits_(limits), lines_(text) {
-    if (text.starts_with("\xEF\xBB\xBF")) last_ = 3;  // the parser passes over it in silence
+    if (text.starts_with("\xEF\xBB\xBF")) last_ = 3;  // the parser skips a byte order mark
   }
 
   [[nodiscard]] size_t* taken() { return &taken_; }
@@ -141,7 +140,7 @@ class StrictEvents final : public nlohmann::json_sax<json> {
   bool parse_error(std::size_t position, const std::string& token,
                    const json::exception& error) override {
     size_t offset = start_of_token(position);
-    // Within a string, where it breaks the rules; the string may be long.
+    // An error in a string: the position is that of the error, as the string may be long.
     const bool is_in_string = offset < text_.size() && text_[offset] == '"' && !token.empty();
     const std::string why = reason(error);
     std::string hint;
@@ -164,8 +163,8 @@ class StrictEvents final : public nlohmann::json_sax<json> {
     [[nodiscard]] std::string name() const { return is_array ? std::to_string(index) : member; }
   };
 
-  // The library's text without its number and position, which it counts another way, and without
-  // what it has read: that may be long and no UTF-8.
+  // The library's message without its id, its position (counted differently), and the text it has
+  // read, which may be long and not UTF-8.
   static std::string reason(const json::exception& error) {
     std::string text = error.what();
     const size_t start = text.find(" - ");
@@ -183,8 +182,8 @@ class StrictEvents final : public nlohmann::json_sax<json> {
     return text.substr(0, kLongestReason);
   }
 
-  // The offset of the token that is being told of: behind the last one, spaces, and the commas and
-  // colons that have no event. `end`: behind the token, as far as known.
+  // The start of the token of the current event: after the previous token, spaces, and the commas
+  // and colons that have no event. `end`: the end of the token, as far as known.
   [[nodiscard]] size_t start_of_token(size_t end) const {
     size_t offset = last_;
     while (offset < text_.size() &&
@@ -195,7 +194,7 @@ class StrictEvents final : public nlohmann::json_sax<json> {
     return offset;
   }
 
-  // Of the object or array that is being read.
+  // Pointer of the object or array being read.
   [[nodiscard]] std::string pointer() const {
     std::string result;
     for (size_t i = 0; i + 1 < levels_.size(); ++i)
@@ -203,7 +202,7 @@ class StrictEvents final : public nlohmann::json_sax<json> {
     return result;
   }
 
-  // Notes where a value starts.
+  // Records the start of a value.
   void begin_value() {
     const JsonPosition here = lines_.at(start_of_token(text_.size()));
     last_ = taken_;
@@ -244,10 +243,10 @@ class StrictEvents final : public nlohmann::json_sax<json> {
   const std::string& subject_;
   const JsonLimits& limits_;
   Lines lines_;
-  size_t taken_ = 0;  // characters that the parser has read; behind a number one more
-  size_t last_ = 0;   // where the last token ended
+  size_t taken_ = 0;  // characters that the parser has read; one more after a number
+  size_t last_ = 0;   // end of the last token
   JsonPlaces places_;
-  JsonPlaces::Number member_ = 0;  // whose value comes next, or came last
+  JsonPlaces::Number member_ = 0;  // the member whose value comes next or came last
   std::vector<Level> levels_;
 };
 
@@ -347,7 +346,7 @@ std::string describe_problem(const std::string& subject, const JsonPlaces& place
 
 namespace {
 
-// The characters of a line; bytes that are no UTF-8 are shown as "?".
+// The characters of a line; bytes that are not UTF-8 are shown as "?".
 std::vector<std::string_view> characters_of(std::string_view line) {
   std::vector<std::string_view> characters;
   for (size_t start = 0; start < line.size();) {
@@ -364,7 +363,7 @@ std::vector<std::string_view> characters_of(std::string_view line) {
 }  // namespace
 
 std::string excerpt(std::string_view text, JsonPosition position) {
-  constexpr size_t kMostBefore = 60;  // characters of a long line in front of the column
+  constexpr size_t kMostBefore = 60;  // characters of a long line before the column
   constexpr size_t kMostAfter = 40;
   for (uint32_t line = 1; line < position.line; ++line)
     text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON from outside: parsed strictly, with the place of every member, and checked against a JSON
+// Parses untrusted JSON strictly, with the position of every member, and checks it against a JSON
 // Schema. Pure functions.
 #pragma once
 
@@ -22,20 +22,21 @@ struct JsonLimits {
   uint64_t max_name_bytes = 1024;  ///< of a member's name
 };
 
-/// A place in a text: line and column, in characters, both from 1; 0: not known.
+/// A position in a text: line and column, in characters, both from 1; 0: not known.
 struct JsonPosition {
   uint32_t line = 0;
   uint32_t column = 0;
 };
 
-/// Where a member stands: its name (an item of an array has none: its value) and its value.
+/// The positions of a member's name and value; an item of an array has that of its value twice.
 struct JsonPlace {
   JsonPosition name;
   JsonPosition value;
 };
 
-/// The places of a document's members, by JSON pointer; "" is the document. A member is kept by the
-/// number of what is around it, so that memory grows with the text and not with its depth.
+/// The positions of a document's members, by JSON pointer; "" is the document. Members are stored
+/// by name and the number of their parent, so that memory grows with the text and not with its
+/// depth.
 class JsonPlaces {
  public:
   using Number = uint32_t;
@@ -44,13 +45,13 @@ class JsonPlaces {
     bool is_object = false;
   };
 
-  /// A member of `parent`, or the document if there is none yet. `is_new`: false if it was known;
-  /// its place is kept then.
+  /// Adds a member of `parent`, or the document if there is none yet. `is_new`: false if the member
+  /// is there already; its position is not changed then.
   Number add(Number parent, const std::string& name, const JsonPlace& place, bool& is_new);
   Member& operator[](Number number) { return members_[number]; }
   /// Null: the document has no such member.
   [[nodiscard]] const Member* find(std::string_view pointer) const;
-  /// The member, or the innermost one around it that is there; `is_it`: whether it is the member.
+  /// The member, or the innermost enclosing one that exists; `is_it`: whether it is the member.
   /// Null: there is no document.
   [[nodiscard]] const Member* innermost(std::string_view pointer, bool& is_it) const;
   [[nodiscard]] size_t size() const { return members_.size(); }
@@ -65,16 +66,16 @@ struct JsonDocument {
   JsonPlaces places;
 };
 
-/// Something wrong with a document.
+/// An error in a document.
 struct JsonProblem {
   std::string pointer;
   std::string what;         ///< "expected ..., found ..."
   bool is_in_name = false;  ///< the member's name is wrong, not its value
-  /// what was most likely meant: a member's name, or a value as JSON; empty: nothing is near
+  /// the member's name, or the value as JSON, that was probably meant; empty: unknown
   std::string suggestion = {};
 };
 
-/// What is no JSON, or more than the limits allow.
+/// The document is not JSON, or exceeds the limits.
 class JsonError : public Error {
  public:
   JsonError(const std::string& subject, JsonPosition position, std::string what);
@@ -87,16 +88,16 @@ class JsonError : public Error {
   std::string what_;
 };
 
-/// Parses one JSON document; `subject` names it in messages. JsonError (INVALID_ARGUMENT): too
-/// large or deep, a member's name too long, a member given twice, not UTF-8, anything after the
-/// document, any other breach of JSON.
+/// Parses one JSON document; `subject`: its name in messages. JsonError (INVALID_ARGUMENT): too
+/// large or deep, a member's name too long, a duplicate member, not UTF-8, text after the document,
+/// any other syntax error.
 JsonDocument parse_json(std::string_view text, const std::string& subject,
                         const JsonLimits& limits = {});
 
 /// `pointer` with one more member, escaped as RFC 6901 says.
 std::string json_pointer(const std::string& pointer, const std::string& member);
 
-/// The place of the member, or of the innermost member around it that has one.
+/// The position of the member, or of the innermost enclosing member that exists.
 JsonPlace place_of(const JsonPlaces& places, std::string_view pointer);
 
 /// `subject:line:column`; `subject` if the position is not known.
@@ -110,21 +111,21 @@ std::string describe_problem(const std::string& subject, const JsonPlaces& place
 /// have several lines.
 std::string excerpt(std::string_view text, JsonPosition position);
 
-/// What was found, for messages: `the string "x"`, `the number 3`, `an object`.
+/// Describes a value for messages: `the string "x"`, `the number 3`, `an object`.
 std::string describe_json(const nlohmann::json& value);
 
-/// A JSON Schema (draft 7, without references to other files). Immutable. A plain one is compiled
-/// when a document does not plainly fit it.
+/// A JSON Schema (draft 7, without references to other files). Immutable. A plain schema (see
+/// plain_schema.h) is compiled only if the fast check cannot accept a document.
 class JsonSchema {
  public:
-  /// INVALID_ARGUMENT: not a schema; `subject` and `pointer` say where it stands.
+  /// INVALID_ARGUMENT: not a schema; `subject` and `pointer`: its position, for messages.
   JsonSchema(nlohmann::json schema, const std::string& subject, const std::string& pointer = {});
   ~JsonSchema();
   JsonSchema(const JsonSchema&) = delete;
   JsonSchema& operator=(const JsonSchema&) = delete;
 
-  /// All breaches of the schema, one for each member: expected, found, for unknown names and values
-  /// the nearest known one. Their pointers start with `pointer`.
+  /// All violations of the schema, one for each member: expected, found, and the nearest known name
+  /// or value. Their pointers start with `pointer`.
   [[nodiscard]] std::vector<JsonProblem> problems(const nlohmann::json& document,
                                                   const std::string& pointer = {}) const;
 

@@ -23,13 +23,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where each user has a group alone, of the user's own number, files are writable by that group as
-// a matter of course.
+// Systems that give each user a private group (gid equal to uid) make files writable by that group
+// by default.
 bool is_private_group(const struct stat& facts) {
   return facts.st_uid != 0 && facts.st_gid == facts.st_uid;
 }
 
-// An access list shows in the bits of the group and may name anybody.
+// An access control list changes the group bits and may name any user.
 bool has_access_list(const fs::path& path) {
   return getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
 }
@@ -37,7 +37,7 @@ bool has_access_list(const fs::path& path) {
 // In a sticky folder only the owner of an entry may rename or remove it.
 bool is_sticky(const struct stat& facts) { return (facts.st_mode & S_ISVTX) != 0; }
 
-// Adds who could replace the file: who may write it or a folder above it.
+// Adds everyone who could replace the file: who may write it or a folder above it.
 void add_writers_of(const fs::path& file, TrustedWriters& writers) {
   for (fs::path path = file;; path = path.parent_path()) {
     struct stat facts = {};
@@ -51,7 +51,7 @@ void add_writers_of(const fs::path& file, TrustedWriters& writers) {
   }
 }
 
-// The number of a user or group; -1: nobody has that name.
+// The id of a user or group; -1: no such name.
 template <class Entry, class Find>
 int64_t number_of(const std::string& name, const Find& find, uint32_t Entry::*number) {
   uint32_t given = 0;
@@ -109,7 +109,7 @@ void check_one(const fs::path& path, bool may_be_shared, const TrustedWriters& w
         std::to_string(writers.is_elevated ? 0 : geteuid()) + " " + path.string() +
         trust("user", facts.st_uid));
   }
-  if (S_ISLNK(facts.st_mode)) return;  // nobody writes a link: it is made anew, in its folder
+  if (S_ISLNK(facts.st_mode)) return;  // a link cannot be written, only replaced in its folder
   const bool by_all = (facts.st_mode & S_IWOTH) != 0;
   const bool is_trusted_group = !writers.is_elevated && !has_access_list(path) &&
                                 (is_private_group(facts) || writers.groups.contains(facts.st_gid));
@@ -139,7 +139,7 @@ TrustedWriters TrustedWriters::of_process(bool is_elevated, const std::vector<st
   const int count = getgroups(static_cast<int>(groups.size()), groups.data());
   groups.resize(static_cast<size_t>(std::max(count, 0)));
   writers.groups.insert(groups.begin(), groups.end());
-  // Who may change gantry itself has no need of a provider.
+  // Whoever can replace gantry itself gains nothing by a provider.
   add_writers_of(own_library(), writers);
   for (const std::string& name : named) add_named(name, writers);
   return writers;
@@ -151,15 +151,15 @@ void check_trusted(const std::string& path, const TrustedWriters& writers) {
     check_one(file, false, writers);
     check_trusted_folder(file.parent_path().string(), writers);
   } catch (const Error& error) {
-    // An attempt, perhaps: never only in a report.
+    // Perhaps an attack, so it must not be in a report only.
     if (error.code() == Code::kUnavailable) log(LogLevel::kWarning, error.message());
     throw;
   }
 }
 
 void check_trusted_folder(const std::string& path, const TrustedWriters& writers) {
-  // In a sticky folder the entry on our way has a trusted owner. Not so the folder of the files
-  // themselves: others may put some beside them there.
+  // A sticky folder on the path is safe, as its entry has a trusted owner. The folder of the files
+  // themselves must not be sticky: others could add files there.
   bool may_be_shared = false;
   for (fs::path folder = path;; folder = folder.parent_path()) {
     check_one(folder, may_be_shared, writers);

@@ -9,7 +9,7 @@
 namespace gantry {
 namespace {
 
-constexpr uint64_t kSmall = 4096;  // bytes that a message may as well carry
+constexpr uint64_t kSmall = 4096;  // bytes of a constant that goes in the message
 
 }  // namespace
 

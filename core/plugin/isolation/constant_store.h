@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of graphs that a worker process knows. One that lies in a mapped file of the model
-// is read from that file there, too; each other is copied once into a segment of shared memory,
-// which nobody can write to afterwards, and stays there as long as the constant or a kernel needs
-// it. Any thread; a batch is of one thread.
+// Constants of graphs, shared with a worker process. A constant in a mapped file of the model is
+// read from that file by the worker too. Every other constant is copied once into a sealed segment
+// of shared memory, which lives as long as the constant or a kernel needs it. Any thread; a batch:
+// one thread.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ namespace gantry {
 
 class ConstantStore {
  public:
-  /// Memory of constants, with the number by which messages name it.
+  /// A file or a shared-memory segment with constants, and its id in messages.
   struct Segment {
     uint64_t id = 0;
-    std::list<uint64_t> note;                  // of its id, for when it goes: that takes no memory
-    std::shared_ptr<SharedMemory> memory;      ///< null: a file
+    std::list<uint64_t> note;              // its id: the destructor moves it, without allocating
+    std::shared_ptr<SharedMemory> memory;  ///< null: a file
     std::shared_ptr<const MappedFile> mapped;  ///< null: memory
-    std::weak_ptr<ConstantStore> store;        // which keeps the segments of its entries
+    std::weak_ptr<ConstantStore> store;        // weak: the store owns the segments of its entries
     ~Segment();
     [[nodiscard]] int file() const { return mapped ? mapped->descriptor() : memory->file(); }
     [[nodiscard]] uint64_t size_bytes() const {
@@ -40,10 +40,10 @@ class ConstantStore {
   class Batch {
    public:
     explicit Batch(std::shared_ptr<ConstantStore> store);
-    /// Where the elements of a tensor lie, or will when the batch is finished. Small ones are left
-    /// to the message. The value must outlive the batch.
+    /// The place of a tensor's elements, valid once the batch is finished; kInline for a small
+    /// tensor. The value must outlive the batch.
     DataPlace place(const gantry_value& value);
-    /// Copies what is new; the segments that the message names. OUT_OF_MEMORY.
+    /// Copies new constants; returns the segments that the message names. OUT_OF_MEMORY.
     Segments finish();
 
    private:
@@ -57,7 +57,7 @@ class ConstantStore {
   };
 
   static std::shared_ptr<ConstantStore> create();
-  /// Numbers of segments that are gone since the last call.
+  /// Ids of the segments that have been destroyed since the last call.
   std::vector<uint64_t> take_dropped();
 
  private:

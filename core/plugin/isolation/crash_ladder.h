@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often the worker processes of a provider have ended before their time. Kept for as long as
-// this process lives, whoever opens the provider again. Any thread.
+// Counts crashes of a provider's worker processes, and puts the provider in quarantine after too
+// many. The counts last as long as this process, also if the provider is opened again. Any thread.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,10 @@ class CrashLadder {
   static constexpr int kMostCrashes = 3;
   static constexpr std::chrono::minutes kWithin{10};
 
-  /// `library`: by which the provider is known.
+  /// `library`: identifies the provider.
   explicit CrashLadder(std::string library) : library_(std::move(library)) {}
-  /// Notes an end; one sentence without a final stop says how it came. With kMostCrashes of them
-  /// within kWithin the provider is put in quarantine.
+  /// Counts a crash. `how`: its cause, one sentence without a final stop. kMostCrashes within
+  /// kWithin put the provider in quarantine.
   void note(const std::string& how, Clock::time_point now = Clock::now()) const;
   /// Why the provider is in quarantine; empty: it is not.
   [[nodiscard]] std::string quarantine() const;

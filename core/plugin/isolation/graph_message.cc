@@ -15,7 +15,7 @@ using PlaceConstant = std::function<DataPlace(const gantry_value&)>;
 }
 
 void write_constant(MessageWriter& to, const gantry_value& value, const PlaceConstant& place) {
-  // Elements are placed by the value that owns them; those of items of a sequence are in the
+  // Elements of a tensor go to the place of its value; those of items of a sequence are in the
   // message.
   const bool is_plain = value.kind == GANTRY_KIND_TENSOR && value.dtype != DType::kString;
   write_value(to, value,

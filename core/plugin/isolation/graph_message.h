@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph as bytes without addresses, for a worker process: what claim and compile see on one side
-// becomes a Graph with the same ids on the other. Pure functions.
+// Serializes a graph for a worker process: the gantry_graph of a claim or compile call becomes a
+// Graph with the same ids there. Pure functions.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace gantry {
 
-/// `place` is asked where each constant goes, those of attributes too.
+/// `place`: returns the place of each constant, those of attributes included.
 void write_graph(MessageWriter& to, const gantry_graph& graph,
                  const std::function<DataPlace(const gantry_value&)>& place);
 
-/// INTERNAL: what was read is no graph.
+/// Reads what write_graph wrote. INTERNAL: the bytes are no valid graph.
 std::unique_ptr<Graph> read_graph(MessageReader& from, const FindData& find);
 
 }  // namespace gantry

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel in a worker process. Inputs are copied into shared memory unless they lie there already,
-// outputs are made there; large ones leave the run as they lie, small ones are copied. Memory that
-// the caller gave for an output is filled in place if the worker sees it.
+// A kernel in a worker process. Inputs are copied into shared memory unless they are there already,
+// and outputs are made there. Large outputs stay in shared memory, small ones are copied out. A
+// tensor that the caller bound to an output is filled in place if it is in shared memory.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -23,15 +23,14 @@
 namespace gantry {
 namespace {
 
-constexpr uint64_t kInlineInputBytes = 1024;   // of an input that goes with the message
-constexpr uint64_t kCopiedBytes = 256 * 1024;  // of an output that is copied out
-constexpr uint64_t kMostRunAnswerBytes = uint64_t{1} << 32;  // strings and sequences among it
+constexpr uint64_t kInlineInputBytes = 1024;   // largest input that goes in the message
+constexpr uint64_t kCopiedBytes = 256 * 1024;  // largest output that is copied out
+constexpr uint64_t kMostRunAnswerBytes = uint64_t{1} << 32;  // includes strings and sequences
 constexpr uint64_t kFirstWindow = 1 << 20;
 constexpr uint64_t kSpareWindow = uint64_t{1} << 34;
 
-// How long the thread that has asked for a run stays awake for its end. To be woken takes less than
-// a tenth of what takes longer; but a thread that waits awake takes a core from a run that uses
-// all.
+// How long the thread that requested a run spins for its end. For longer runs a wake-up costs less
+// than a tenth of their time, and a spinning thread takes a core from a run that uses all cores.
 constexpr std::chrono::microseconds kAwake{500};
 constexpr std::chrono::microseconds kAwakeOnLastCore{100};
 
@@ -48,7 +47,7 @@ std::string label_of(const gantry_compile& args) {
   return label;
 }
 
-// Copies on the threads that the run may use: one alone does not fill the memory's bandwidth.
+// Copies with all threads of the run: one thread alone does not reach the memory bandwidth.
 void copy(gantry_run* run, std::byte* target, const void* source, uint64_t size_bytes) {
   struct Copy {
     std::byte* target;
@@ -64,7 +63,7 @@ void copy(gantry_run* run, std::byte* target, const void* source, uint64_t size_
       &both);
 }
 
-// The blocks of one run's outputs; values that leave the run share them.
+// The blocks of shared memory for the outputs of one run; output values share ownership.
 struct Windows {
   SharedArena::Block first;
   SharedArena::Block spare;
@@ -90,7 +89,7 @@ class IsolatedKernel {
   }
 
   ~IsolatedKernel() {
-    // In a forked child the worker is the parent's.
+    // In a forked child the worker belongs to the parent.
     if (is_forked()) return;
     try {
       is_going_ = true;
@@ -100,11 +99,11 @@ class IsolatedKernel {
       MessageWriter request;
       request.put(WorkerCall::kRelease);
       request.put(compile_.kernel);
-      // Quick, if nothing is wrong: nobody waits for it as long as for a compilation.
+      // A release is normally fast, so it needs no long timeout.
       WorkerProcess::Patience patience;
       patience.timeout_ms = provider_.settings().start_timeout_ms;
       provider_.call(worker_, "release of " + label_, request, {}, patience, [](MessageReader&) {});
-    } catch (...) {  // without its worker the kernel is gone as well
+    } catch (...) {  // if the worker has ended, the kernel is gone with it
     }
   }
 
@@ -124,7 +123,7 @@ class IsolatedKernel {
     head.kernel = compile_.kernel;
     head.windows[0] = {windows->first.offset(), windows->first.size_bytes()};
     head.windows[1] = {windows->spare.offset(), windows->spare.size_bytes()};
-    // The flag stands in front of the inputs.
+    // The block begins with the stop flag and the mark; the inputs follow.
     SharedArena::Block inputs =
         provider_.arena()->allocate(kTensorAlignment + bytes_of_inputs(call, slots));
     auto* flag = new (inputs.data()) std::atomic<bool>(false);
@@ -141,7 +140,7 @@ class IsolatedKernel {
           worker, "run of " + label_, request, {}, patience_of(call, *flag),
           [&](MessageReader& from) { outputs = read_outputs(call, slots, from, windows); });
     } catch (const Error& error) {
-      // Of many nodes, which it was.
+      // Adds the step that was running to the message.
       const uint64_t step = mark->load();
       if (!worker.process->has_ended() || step == 0 || step > slots.steps.size()) throw;
       throw Error(error.code(), error.message() + "; it was at " + slots.steps[step - 1]);
@@ -151,8 +150,8 @@ class IsolatedKernel {
   }
 
  private:
-  // The kernel in a worker, which is told to compile it if it has not. Where `stop` ends the wait
-  // for that, it goes on.
+  // The slots of the kernel in a worker, which compiles the kernel first if it does not have it. If
+  // `stop` ends the wait, the compilation goes on.
   std::shared_ptr<const WorkerKernel> built_in(const IsolatedProvider::Worker& worker,
                                                const StopQuestion& stop) {
     for (;;) {
@@ -176,7 +175,7 @@ class IsolatedKernel {
                  "provider \"" + provider_.name() + "\": the compilation of " + label_);
       } catch (const Error&) {
         const MutexLock lock(mutex_);
-        // One that a worker before this one took with it says nothing of this one.
+        // A compilation that failed because an earlier worker ended says nothing about this worker.
         if (building_number_ == worker.number || !is_over(building)) throw;
       }
     }
@@ -203,7 +202,7 @@ class IsolatedKernel {
     return building_;
   }
 
-  // Each slot that is there, at most once.
+  // Checks that the slots exist and each is named at most once.
   static void check(const std::vector<uint32_t>& slots, const std::vector<uint32_t>& values,
                     const char* kind) {
     std::vector<bool> is_named(values.size());
@@ -237,7 +236,8 @@ class IsolatedKernel {
     return bytes;
   }
 
-  // Of the window for outputs: what is known of earlier runs, unless the caller brings the memory.
+  // Size of the window for outputs: as earlier runs needed, unless the caller has bound the
+  // outputs.
   [[nodiscard]] uint64_t bytes_of_window(const gantry_call& call, const WorkerKernel& slots) const {
     uint64_t offset = 0;
     const bool has_all = std::all_of(slots.outputs.begin(), slots.outputs.end(),
@@ -270,7 +270,7 @@ class IsolatedKernel {
     }
   }
 
-  // Memory that the caller gave for an output, in the place of the window's.
+  // Writes the caller's tensors that the worker fills instead of the window.
   void write_targets(MessageWriter& to, const gantry_call& call, const WorkerKernel& slots) const {
     for (const uint32_t slot : slots.outputs) {
       uint64_t offset = 0;
@@ -280,7 +280,7 @@ class IsolatedKernel {
     }
   }
 
-  // Null: the caller gave none, or the worker does not see it.
+  // The caller's tensor for an output; null: none, or not in shared memory.
   const gantry_tensor* target_of(const gantry_call& call, uint32_t slot, uint64_t& offset) const {
     const gantry_tensor* bound = bound_output(call.run, slot);
     const bool is_seen = bound && bound->dtype != GANTRY_STRING && is_copied(*bound) &&
@@ -288,7 +288,7 @@ class IsolatedKernel {
     return is_seen ? bound : nullptr;
   }
 
-  // Whether an output that came back lies where the caller wants it.
+  // Whether an output of the answer is in the caller's tensor.
   bool is_target(const gantry_call& call, const WorkerKernel& slots, const DataPlace& place,
                  uint64_t size_bytes) const {
     return std::any_of(slots.outputs.begin(), slots.outputs.end(), [&](uint32_t slot) {
@@ -345,7 +345,7 @@ class IsolatedKernel {
       throw Error(Code::kInternal, "the memory of output " + std::to_string(i) +
                                        " is not aligned for " + describe(*value));
     }
-    // The next run finds room for them, and for the pages between them, in its first window.
+    // The first window of the next run has room for them, and for the guard pages between them.
     const uint64_t used = used_first + used_spare;
     const uint64_t wanted = used + (count + 2) * 2 * SharedArena::kPage;
     if (wanted > expected_bytes_.load(std::memory_order_relaxed))
@@ -387,14 +387,14 @@ class IsolatedKernel {
   std::chrono::microseconds awake_;
   WorkerCompile compile_;
   MessageWriter graph_;
-  ConstantStore::Segments segments_;  // of the graph, for the next worker
+  ConstantStore::Segments segments_;  // of the graph, to compile again in the next worker
   Mutex mutex_;
-  IsolatedProvider::Worker worker_ GANTRY_GUARDED_BY(mutex_);  // that has it
+  IsolatedProvider::Worker worker_ GANTRY_GUARDED_BY(mutex_);  // that has compiled the kernel
   std::shared_ptr<const WorkerKernel> slots_ GANTRY_GUARDED_BY(mutex_);
   WorkApart building_ GANTRY_GUARDED_BY(mutex_);  // in the worker of `building_number_`
   uint64_t building_number_ GANTRY_GUARDED_BY(mutex_) = 0;
   std::atomic<uint64_t> expected_bytes_ = 0;
-  std::atomic<bool> is_going_ = false;  // its destructor does not wait for a compilation
+  std::atomic<bool> is_going_ = false;  // being destroyed: ends a compilation
 };
 
 }  // namespace

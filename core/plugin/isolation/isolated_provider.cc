@@ -19,7 +19,7 @@ WorkerProcess::Patience within(int64_t timeout_ms) {
   return patience;
 }
 
-// An answer that cannot be read comes from a process in which anything may be overwritten.
+// Reads an answer. Ends the process if the answer is malformed, as its memory may be corrupted.
 void read_whole(WorkerProcess& process, const std::vector<std::byte>& answer,
                 const IsolatedProvider::ReadAnswer& read) {
   std::string fault;
@@ -41,7 +41,7 @@ MessageWriter head_of(WorkerCall call) {
   return head;
 }
 
-// The sets of nodes that the worker takes, as rows.
+// Reports the sets of nodes of the worker's answer as claims.
 void tell_claims(const WorkerClaims& claims, const gantry_claim_sink& sink) {
   for (const WorkerClaims::Set& set : claims.sets) {
     std::vector<gantry_port> inputs(set.input_flags.size());
@@ -77,7 +77,7 @@ IsolatedProvider::IsolatedProvider(Subject subject, IsolationSettings settings)
       arena_(SharedArena::create()),
       constants_(ConstantStore::create()) {
   subject_.open.memory_limit_bytes = settings_.memory_limit_bytes;
-  // Devices are given up before the process is.
+  // The worker gives up hung devices before this side ends the worker.
   subject_.open.stop_grace_ms = static_cast<uint64_t>(settings_.stop_grace_ms) / 2 + 1;
   subject_.open.is_sandboxed = settings_.is_sandboxed ? 1 : 0;
   start(stop_of_load());
@@ -86,7 +86,7 @@ IsolatedProvider::IsolatedProvider(Subject subject, IsolationSettings settings)
 IsolatedProvider::~IsolatedProvider() { close(); }
 
 void IsolatedProvider::close() noexcept {
-  // In a forked child the worker is the parent's.
+  // In a forked child the worker belongs to the parent.
   if (is_forked()) return;
   try {
     is_closing_ = true;
@@ -105,7 +105,7 @@ void IsolatedProvider::close() noexcept {
   } catch (const Error& error) {
     log(LogLevel::kInfo,
         "provider \"" + name() + "\": its process did not end in order: " + error.message());
-  } catch (...) {  // no memory for a message; the process is ended with its object
+  } catch (...) {  // no memory for a message: the destructor of the worker ends the process
   }
 }
 
@@ -122,7 +122,7 @@ IsolatedProvider::Worker IsolatedProvider::worker(const StopQuestion& stop) {
   }
 }
 
-// Starts a worker and opens the provider there, unless `stop` ends that. One at a time.
+// Starts a worker and opens the provider there, unless `stop` ends that. One call at a time.
 void IsolatedProvider::start(const StopQuestion& stop) {
   if (const std::string reason = blocked(); !reason.empty())
     throw Error(Code::kUnavailable, "provider \"" + name() + "\" is in quarantine: " + reason);
@@ -144,10 +144,10 @@ void IsolatedProvider::start(const StopQuestion& stop) {
     WorkerOpened opened;
     call(fresh, "open", request, {arena_->memory().file()}, patience,
          [&](MessageReader& from) { opened = WorkerOpened::read(from); });
-    // What the first one said stands; from then on other threads read it.
+    // The first worker's answer stays valid; other threads read it from now on.
     if (fresh.number == 1) opened_ = std::move(opened);
   } catch (...) {
-    // One that could not open is of no use to the next call either.
+    // A worker that could not open the provider is not used for another call.
     fresh.process->finish(0);
     throw;
   }
@@ -165,12 +165,12 @@ void IsolatedProvider::call(const Worker& worker, const std::string& what,
   } catch (const Error& error) {
     const bool is_end = dynamic_cast<const WorkerEnded*>(&error) != nullptr;
     if (!is_end && !worker.process->was_ended()) throw;
-    // Of a call that its caller had ended, which the worker could not know.
+    // The caller ended the call, which the worker could not know.
     const bool is_callers = error.code() != Code::kProviderCrashed && !patience.stop_flag &&
                             patience.should_stop && patience.should_stop() != Code::kOk;
     note_end(*worker.process, !is_callers);
     const std::string reason = blocked();
-    // One that could not be opened at first is not asked for anything again.
+    // A provider that could not be opened in its first worker is not used again.
     const bool is_first_open = worker.number == 1 && what == "open";
     const std::string then = !reason.empty() ? "; the provider is in quarantine now"
                              : is_first_open ? ""
@@ -182,7 +182,7 @@ void IsolatedProvider::call(const Worker& worker, const std::string& what,
   }
 }
 
-// Each end counts once, however many calls meet it.
+// Counts the end of a worker once, however many calls it had.
 void IsolatedProvider::note_end(const WorkerProcess& process, bool is_crash) {
   {
     const MutexLock lock(mutex_);
@@ -267,7 +267,7 @@ gantry_provider_api IsolatedProvider::table() {
   api.compile = [](gantry_provider* self, const gantry_compile* args, gantry_kernel* out) {
     return guard([&] { compile_isolated(of(self), *args, *out); });
   };
-  // The object belongs to who opened it.
+  // Closes only: the object's owner destroys it.
   api.destroy = [](gantry_provider* self) { of(self).close(); };
   return api;
 }

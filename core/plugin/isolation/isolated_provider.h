@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider that stands for one in a worker process: the same table of functions, each of which is
-// a message there and back. Its devices use host memory, whatever those of the real one do: the
-// worker brings tensors to them. When the worker ends before its time, the calls in it fail with
-// PROVIDER_CRASHED, and the next call starts another. Any thread.
+// A proxy for a provider in a worker process: the same function table, in which each call is a
+// message and its answer. The proxy's devices use host memory, whatever the provider's own devices
+// use: the worker copies tensors to them. If the worker crashes, its calls fail with
+// PROVIDER_CRASHED, and the next call starts another worker. Any thread.
 #pragma once
 
 #include <gantry/provider.h>
@@ -25,24 +25,24 @@ namespace gantry {
 
 class IsolatedProvider {
  public:
-  /// What the worker is told of the provider.
+  /// The provider that the worker opens.
   struct Subject {
     std::string name;
     WorkerOpen open;
   };
-  /// A worker and how many there were before it.
+  /// A worker and its number, from 1.
   struct Worker {
     std::shared_ptr<WorkerProcess> process;
     uint64_t number = 0;
   };
 
-  /// Reads all of an answer. An Error but OUT_OF_MEMORY says what is wrong with it: "2 outputs,
-  /// expected 1".
+  /// Reads a whole answer. Throws an Error with what is wrong with it, "2 outputs, expected 1", or
+  /// OUT_OF_MEMORY.
   using ReadAnswer = std::function<void(MessageReader&)>;
 
   /// Starts the worker and opens the provider there. UNAVAILABLE: in quarantine, or there is no
-  /// worker program; PROVIDER_CRASHED, DEADLINE_EXCEEDED; CANCELLED or DEADLINE_EXCEEDED by the
-  /// limits of the load that this thread is part of; else what the provider says.
+  /// worker program; PROVIDER_CRASHED; DEADLINE_EXCEEDED: start_timeout_ms, or the limits of the
+  /// load of this thread; CANCELLED: likewise; else the provider's error.
   IsolatedProvider(Subject subject, IsolationSettings settings);
   ~IsolatedProvider();
   IsolatedProvider(const IsolatedProvider&) = delete;
@@ -50,28 +50,27 @@ class IsolatedProvider {
 
   /// Valid as long as this object.
   [[nodiscard]] gantry_provider_api table();
-  /// Why its devices cannot be used any more; empty: they can.
+  /// Why its devices are blocked (quarantine); empty: they are not.
   [[nodiscard]] std::string blocked() const { return ladder_.quarantine(); }
-  /// What of the sandbox that was asked for the system did not permit the first worker; empty:
-  /// nothing.
+  /// The parts of the configured sandbox that the system did not permit; empty: none.
   [[nodiscard]] const std::string& missing() const { return opened_.missing; }
 
-  /// The worker, started again if need be: where `stop` ends the wait for that, the start goes on.
-  /// Errors as the constructor, and what `stop` says.
+  /// The worker, started again if it has ended. If `stop` ends the wait for the start, the start
+  /// goes on. Errors as the constructor, and the code of `stop`.
   Worker worker(const StopQuestion& stop);
-  /// A call whose end of the worker is noted. `what`: of the provider, for messages. Errors as
-  /// WorkerProcess::call. A malformed answer costs the worker: PROVIDER_CRASHED.
+  /// Makes a call, and counts a crash of the worker in it. `what`: names the call in messages.
+  /// Errors as WorkerProcess::call. PROVIDER_CRASHED: a malformed answer, which ends the worker.
   void call(const Worker& worker, const std::string& what, const MessageWriter& request,
             const std::vector<int>& descriptors, const WorkerProcess::Patience& patience,
             const ReadAnswer& read);
-  /// A call about a graph: the descriptors of segments that the worker lacks go with it. `head`:
-  /// the message in front of the ask. A call that `stop` ends costs the worker, which counts as no
-  /// crash.
+  /// Makes a claim or compile call, and sends the descriptors of segments that the worker does not
+  /// have. `head`: the message before the WorkerAsk. A call that `stop` ends also ends the worker,
+  /// which does not count as a crash.
   void ask(const Worker& worker, const std::string& what, MessageWriter head, uint32_t device,
            const std::string& options, const MessageWriter& graph,
            const ConstantStore::Segments& segments, const StopQuestion& stop,
            const ReadAnswer& read);
-  /// A number for a kernel, used once.
+  /// A new number for a kernel.
   uint64_t next_kernel();
 
   [[nodiscard]] const std::shared_ptr<SharedArena>& arena() const { return arena_; }
@@ -93,14 +92,14 @@ class IsolatedProvider {
   std::shared_ptr<ConstantStore> constants_;
   Mutex mutex_;
   Worker worker_ GANTRY_GUARDED_BY(mutex_);
-  bool is_open_ GANTRY_GUARDED_BY(mutex_) = false;  // the provider, in `worker_`
-  WorkApart starting_ GANTRY_GUARDED_BY(mutex_);    // of the next worker
+  bool is_open_ GANTRY_GUARDED_BY(mutex_) = false;  // whether `worker_` has opened the provider
+  WorkApart starting_ GANTRY_GUARDED_BY(mutex_);    // the start of the next worker
   std::atomic<bool> is_closing_ = false;
   WorkerOpened opened_;  // by the first worker; constant once the constructor has returned
   uint64_t next_kernel_ GANTRY_GUARDED_BY(mutex_) = 1;
 };
 
-/// Compiles there; the kernel that `out` becomes is built again in each new worker. Errors as
+/// Compiles in the worker. `out` is a proxy kernel, compiled again in each new worker. Errors as
 /// IsolatedProvider::call. (isolated_kernel.cc)
 void compile_isolated(IsolatedProvider& provider, const gantry_compile& args, gantry_kernel& out);
 

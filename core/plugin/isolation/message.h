@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a message between gantry and a worker process. Both are the same build on the same
-// machine, so numbers cross as they lie in memory; what is read is checked all the same, as the
-// other side may have been overwritten by a provider. One thread.
+// Serializes a message between gantry and a worker process. Both are the same build on the same
+// machine, so values are copied as they are in memory. A reader checks everything all the same, as
+// a provider may have corrupted the worker's memory. One thread.
 #pragma once
 
 #include <gantry/error.h>
@@ -51,7 +51,7 @@ class MessageWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Reads what a MessageWriter wrote. INTERNAL: the message is shorter than it says.
+/// Reads what a MessageWriter wrote. INTERNAL: the message is truncated.
 class MessageReader {
  public:
   explicit MessageReader(std::span<const std::byte> bytes) : left_(bytes) {}
@@ -75,7 +75,7 @@ class MessageReader {
     if (count > 0) std::memcpy(items.data(), bytes.data(), bytes.size());
     return items;
   }
-  /// A number of items of at least `item_bytes` each, which must still be there.
+  /// Reads a count of items of at least `item_bytes` each, and checks that the message has as many.
   uint64_t count(size_t item_bytes) {
     const auto count = get<uint64_t>();
     if (count > left_.size() / item_bytes) {

@@ -19,14 +19,14 @@ namespace {
 
 constexpr size_t kDescriptors = 4;
 
-// In front of what goes through a pipe.
+// Precedes every message in a pipe.
 struct PipeHead {
   uint64_t call;
   uint32_t is_by_socket;
-  int32_t core;  // that it is sent from
+  int32_t core;  // CPU of the sending thread
 };
 
-// What a pipe keeps together, and one read takes out.
+// A packet of a pipe in packet mode (O_DIRECT), which one read receives.
 struct Packet {
   PipeHead head;
   std::array<std::byte, PIPE_BUF - sizeof(PipeHead)> bytes;
@@ -38,7 +38,7 @@ struct Pipe {
   Descriptor writing;
 };
 
-// Writing never waits: there is room for what one call sends, unless nobody reads it.
+// Writes do not block: the pipe has room for one call's message, unless the reader has stopped.
 Pipe make_pipe() {
   std::array<int, 2> ends = {-1, -1};
   const bool is_made = pipe2(ends.data(), O_DIRECT | O_CLOEXEC) == 0;
@@ -69,7 +69,7 @@ bool write_packet(int pipe, PipeHead head, std::span<const std::byte> bytes) {
   return wrote >= 0;
 }
 
-// Size of the packet; 0: nobody writes any more; negative, with errno: none came.
+// Size of the packet; 0: the writing end is closed; negative, with errno: none came.
 ssize_t read_packet(int pipe, Packet& packet, std::chrono::milliseconds timeout) {
   const ssize_t size = read(pipe, &packet, sizeof(packet));
   if (size >= 0 || errno != EAGAIN) return size;
@@ -106,7 +106,7 @@ std::pair<MessageChannel, MessageChannel> make_message_channels() {
     throw Error(Code::kOutOfMemory,
                 std::string("no pipe for a worker process: ") + std::strerror(errno));
   }
-  // What is announced is there already: who is told of a message that is not does not wait for it.
+  // An announced message is in the socket already, so the receiver does not wait for a missing one.
   set_receive_timeout(asking_socket.get(), std::chrono::milliseconds(1));
   return {MessageChannel{std::move(answers.reading), std::move(requests.writing),
                          std::move(asking_guard), std::move(asking_socket)},
@@ -130,7 +130,7 @@ bool is_unread(const MessageChannel& channel) {
 
 Receipt receive_message(const MessageChannel& channel, ReceivedMessage& message,
                         std::chrono::milliseconds timeout, uint64_t most_bytes) {
-  Packet packet;  // of which only what is read is written
+  Packet packet;  // not initialised: the read fills the part that is used
   const ssize_t size = read_packet(channel.in.get(), packet, timeout);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return Receipt::kNotYet;
   if (size <= 0) return Receipt::kEnded;

@@ -19,14 +19,14 @@
 namespace gantry {
 namespace {
 
-// Room on the stack of whoever receives; what a socket takes at once is far above it.
+// Buffer on the receiver's stack; a socket accepts far larger messages.
 constexpr size_t kMostInline = 16 * 1024;
 
-// In front of every message. With `is_apart` the bytes are those of the last descriptor's file.
+// Precedes every message. With `is_apart` the bytes are in the file of the last descriptor.
 struct Head {
   uint64_t size_bytes;
   uint32_t is_apart;
-  int32_t core;  // that it is sent from
+  int32_t core;  // CPU of the sending thread
 };
 
 Descriptor memory_of(std::span<const std::byte> bytes) {
@@ -49,10 +49,10 @@ Descriptor memory_of(std::span<const std::byte> bytes) {
 
 std::string bytes_text(uint64_t size_bytes) { return std::to_string(size_bytes) + " bytes"; }
 
-// Why so many bytes are not read from the file; empty: it is anonymous memory, and they take up
-// memory now. Other files may be slow to read, and a sparse one costs its owner nothing.
+// Why the file must not be read; empty: it is anonymous memory with so many bytes written. Other
+// files may be slow to read, and a sparse file would cost its sender nothing.
 std::string lacks(int file, uint64_t size_bytes) {
-  constexpr uint64_t kBlock = 512;  // that st_blocks counts in
+  constexpr uint64_t kBlock = 512;  // unit of st_blocks
   struct stat status = {};
   if (fcntl(file, F_GET_SEALS) < 0 || fstat(file, &status) != 0)
     return "in a file that is no anonymous memory";
@@ -63,7 +63,7 @@ std::string lacks(int file, uint64_t size_bytes) {
          " are there";
 }
 
-// In pieces: its owner may shorten the file meanwhile, and memory is taken for what is there.
+// Reads in pieces: the sender may truncate the file meanwhile, so memory is allocated step by step.
 bool read_all(int file, uint64_t size_bytes, std::vector<std::byte>& bytes) {
   constexpr uint64_t kPiece = 16 << 20;
   bytes.clear();

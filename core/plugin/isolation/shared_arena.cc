@@ -16,8 +16,8 @@
 namespace gantry {
 namespace {
 
-// A block of this size is given back to the system when it is free. Smaller ones are kept for the
-// next run, which would pay more for fresh pages than for the copy into them.
+// A free block of this size or more is returned to the system. Smaller blocks are reused by the
+// next run, for which fresh pages would cost more than the copy into them.
 constexpr uint64_t kDropFrom = uint64_t{256} << 20;
 
 uint64_t whole_pages(uint64_t size_bytes) {
@@ -72,8 +72,8 @@ SharedArena::Block SharedArena::allocate(uint64_t size_bytes) {
   block.arena_ = shared_from_this();
   block.offset_ = range->first;
   block.size_bytes_ = wanted;
-  // What is left keeps its node: without memory for a new one the block would be given back here,
-  // where the mutex is held.
+  // The rest of the range reuses its map node: if a new node could not be allocated, the block
+  // would be released here, with the mutex held.
   auto rest = free_.extract(range);
   rest.key() += wanted;
   rest.mapped() -= wanted;
@@ -82,9 +82,10 @@ SharedArena::Block SharedArena::allocate(uint64_t size_bytes) {
   return block;
 }
 
-// The system gives such memory small pages, and gathers them only when it is asked to. Each range
-// is asked for once: blocks are reused, and pages that were gathered stay so. Both processes have
-// them if the system places both mappings at a huge page, as Linux does with large ones.
+// Requests huge pages up to `end`. The system gives shared memory small pages and collapses them
+// only on request. Each range is requested once, since blocks are reused and collapsed pages stay
+// huge. Both processes get huge pages if both mappings start at a huge page boundary, as large
+// mappings do on Linux.
 void SharedArena::gather(uint64_t end) noexcept {
   if (end <= gathered_) return;
   const uint64_t begin = gathered_ / kHugePageBytes * kHugePageBytes;
@@ -92,7 +93,7 @@ void SharedArena::gather(uint64_t end) noexcept {
   try {
     const std::shared_ptr<std::byte> mapping(memory_, memory_->data());
     gather_pages(mapping, memory_->data() + begin, end - begin);
-  } catch (const std::bad_alloc&) {  // without memory for the wish they stay small
+  } catch (const std::bad_alloc&) {  // no memory for the request: the pages stay small
   }
 }
 
@@ -113,8 +114,7 @@ SharedArena::Block SharedArena::allocate_spare(uint64_t size_bytes) {
 
 void SharedArena::release(uint64_t offset, uint64_t size_bytes) noexcept {
   if (size_bytes == 0) return;
-  // What was never written is dropped for nothing; spare ranges, of which most is so, are too large
-  // to ask.
+  // Spare ranges are not dropped: they are large, and most of their pages were never written.
   constexpr uint64_t kSpare = uint64_t{1} << 33;
   if (size_bytes >= kDropFrom && size_bytes < kSpare) memory_->drop(offset, size_bytes);
   const MutexLock lock(mutex_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory through which tensors go to a worker process and back: one large sealed mapping, of
-// which only what was written takes up memory. The owner of the process hands out blocks of it; the
-// worker gets offsets. What large blocks have been used for gets huge pages, as tensors of the
-// process have; this is seen by both sides. Any thread.
+// Shared memory for the tensors that a worker process reads and writes: one large sealed mapping,
+// which uses physical memory only for written pages. This process allocates blocks of it; the
+// worker receives offsets. Used ranges of large blocks get huge pages, which both sides see. Any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
   static constexpr uint64_t kPage = 4096;
   static constexpr uint64_t kSizeBytes = uint64_t{1} << 38;
 
-  /// A range of the arena, given back with its owner.
+  /// A range of the arena, freed by the destructor.
   class Block {
    public:
     Block() = default;
@@ -28,12 +28,13 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
     Block& operator=(Block&& other) noexcept;
     ~Block() { reset(); }
     void reset() noexcept;
-    /// Gives back all but `size_bytes` (rounded up to pages) from `offset` on, which is in it.
+    /// Frees all but `size_bytes` (rounded up to pages) from `offset` on, which must be in the
+    /// block.
     void keep(uint64_t offset, uint64_t size_bytes) noexcept;
 
     [[nodiscard]] uint64_t offset() const { return offset_; }
     [[nodiscard]] uint64_t size_bytes() const { return size_bytes_; }
-    /// Null without memory.
+    /// Null for an empty block.
     [[nodiscard]] std::byte* data() const;
     [[nodiscard]] bool contains(uint64_t offset, uint64_t size_bytes) const {
       return offset >= offset_ && offset - offset_ <= size_bytes_ &&
@@ -50,13 +51,13 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
   /// OUT_OF_MEMORY.
   static std::shared_ptr<SharedArena> create();
 
-  /// The lowest free range, so that memory that was used before is used again. OUT_OF_MEMORY.
+  /// Allocates the lowest free range, so that used pages are reused. OUT_OF_MEMORY.
   Block allocate(uint64_t size_bytes);
-  /// A range at the upper end, for what need not fit below; may be empty.
+  /// Allocates at the upper end, as spare room for outputs of unknown size; empty: no such range.
   Block allocate_spare(uint64_t size_bytes);
 
   [[nodiscard]] const SharedMemory& memory() const { return *memory_; }
-  /// Where `data` lies in the arena; false: elsewhere.
+  /// Sets the offset of `data` in the arena; false: the range is not in the arena.
   [[nodiscard]] bool find(const void* data, uint64_t size_bytes, uint64_t& offset) const;
 
  private:
@@ -66,9 +67,9 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
 
   std::shared_ptr<SharedMemory> memory_;
   Mutex mutex_;
-  // The offset up to which huge pages were asked for.
+  // Offset up to which huge pages have been requested.
   uint64_t gathered_ GANTRY_GUARDED_BY(mutex_) = 0;
-  // Offset -> bytes; neighbours are joined.
+  // Offset -> size of the free ranges; adjacent ranges are merged.
   std::map<uint64_t, uint64_t> free_ GANTRY_GUARDED_BY(mutex_);
 };
 

@@ -76,7 +76,7 @@ SharedMemory::~SharedMemory() {
 }
 
 void SharedMemory::seal_content() {
-  // The seal is refused while somebody could still write through a mapping.
+  // The seal is refused while there is a writable mapping.
   munmap(data_, size_bytes_);
   data_ = nullptr;
   if (fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SEAL) != 0) fail_shared(size_bytes_);
@@ -87,7 +87,7 @@ void SharedMemory::seal_seals() {
 }
 
 void SharedMemory::drop(uint64_t offset, uint64_t size_bytes) noexcept {
-  // Failure changes how much memory is held and nothing else.
+  // A failure only leaves more memory in use.
   fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
             static_cast<off_t>(size_bytes));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Anonymous memory that two processes map: no name, so nothing is left behind, and sealed, so that
-// neither side can take it from under the other. Any thread.
+// Anonymous memory (memfd) mapped by two processes. It has no name, so nothing remains after them,
+// and it is sealed, so that neither side can truncate it. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -13,26 +13,27 @@ namespace gantry {
 
 class SharedMemory {
  public:
-  /// New memory, zeroed; takes up nothing before it is written. It can never change its size.
+  /// New memory, zeroed; uses physical memory only for written pages. Its size is fixed.
   /// OUT_OF_MEMORY.
   static std::shared_ptr<SharedMemory> create(uint64_t size_bytes);
-  /// Maps what the other side made. INTERNAL: it is smaller than `size_bytes`, or not sealed.
+  /// Maps memory that the other side created. INTERNAL: it is smaller than `size_bytes`, or not
+  /// sealed.
   static std::shared_ptr<SharedMemory> map(Descriptor file, uint64_t size_bytes, bool is_writable);
 
-  /// Maps a file of the model for reading. INTERNAL: it is smaller than `size_bytes`. Whoever can
-  /// write to the file can take pages away; the process that reads them ends then.
+  /// Maps a file of the model for reading. INTERNAL: it is smaller than `size_bytes`. If the file
+  /// is truncated later, a process that reads the missing pages ends (SIGBUS).
   static std::shared_ptr<SharedMemory> map_file(Descriptor file, uint64_t size_bytes);
 
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
-  /// Nobody can write to it from now on, the caller included. Call it once, before the memory is
-  /// shown to others.
+  /// Makes the memory read-only for everyone, the caller included. Call it once, before the memory
+  /// is shared.
   void seal_content();
-  /// Nobody who has the file can add seals, which would keep others from writing.
+  /// Forbids further seals, with which another process could make the memory read-only.
   void seal_seals();
-  /// Gives pages back to the system; they read as zero then. Whole pages within the range only.
+  /// Returns the whole pages within the range to the system; they read as zero afterwards.
   void drop(uint64_t offset, uint64_t size_bytes) noexcept;
 
   [[nodiscard]] std::byte* data() const { return data_; }

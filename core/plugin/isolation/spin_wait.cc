@@ -8,7 +8,8 @@
 namespace gantry {
 namespace {
 
-// Interrupts, and threads that only look in, take less: this core was shared out by the slice.
+// A gap this long means that another thread had a time slice of this core; interrupts and short
+// threads take less.
 constexpr std::chrono::milliseconds kLongGap{1};
 
 bool is_readable(int socket) noexcept {
@@ -37,7 +38,7 @@ bool AwakeWait::wait(int socket, std::chrono::microseconds bound, int other_core
   return false;
 }
 
-// Does not offer the core to others: on a busy machine it would come back after milliseconds.
+// Does not yield: on a busy machine the core would come back only after milliseconds.
 bool AwakeWait::stay_awake(int socket, Clock::time_point start,
                            std::chrono::microseconds bound) noexcept {
   for (Clock::time_point before = start;;) {

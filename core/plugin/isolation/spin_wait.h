@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for a message awake, for a moment, before sleeping for it. A thread that sleeps leaves
-// its core idle, and to wake it there costs 25 us and more on a virtual machine: as long as a short
-// run in a worker process takes there and back. One thread at a time.
+// Spins for a message for a short time before the thread blocks. To wake a blocked thread on an
+// idle core costs 25 us and more on a virtual machine: as long as a short run in a worker process
+// takes with both messages. One thread at a time.
 #pragma once
 
 #include <chrono>
@@ -11,15 +11,14 @@ namespace gantry {
 
 class AwakeWait {
  public:
-  /// True: `socket` has something to read, or its other end is closed. False: it is time to sleep.
-  /// Awake at most for `bound`, and not at all
-  /// - if the other side was on this core (`other_core`; -1: not known) when it last sent: it
-  /// cannot
-  ///   go on before this thread sleeps, and is woken without a detour;
-  /// - if waits came to nothing before: after the second in a row one is left out, after the next
-  ///   three, up to kMostLeftOut;
-  /// - for kRest after somebody else had this core in a wait: who sleeps is served before those
-  ///   that use up their share.
+  /// Spins until `socket` is readable or its other end is closed (true), or until `bound` has
+  /// passed and the caller must block (false). Returns false at once in these cases:
+  /// - The other side last sent from this core (`other_core`; -1: not known). It cannot continue
+  ///   before this thread blocks.
+  /// - Earlier spins failed. After the second failure in a row one spin is skipped, after the next
+  ///   three, and so on up to kMostLeftOut.
+  /// - Within the last kRest another thread had this core during a spin. The scheduler prefers
+  ///   threads that block to those that use up their time slice.
   bool wait(int socket, std::chrono::microseconds bound, int other_core) noexcept;
 
   static constexpr uint32_t kMostLeftOut = 63;
@@ -29,8 +28,8 @@ class AwakeWait {
   using Clock = std::chrono::steady_clock;
   bool stay_awake(int socket, Clock::time_point start, std::chrono::microseconds bound) noexcept;
 
-  uint32_t failures_ = 0;  // waits in a row that ended without a message
-  uint32_t left_out_ = 0;  // waits that are still to be left out
+  uint32_t failures_ = 0;  // spins in a row that ended without a message
+  uint32_t left_out_ = 0;  // spins that are still to be skipped
   Clock::time_point rested_;
 };
 

@@ -19,7 +19,7 @@ StopQuestion stop_of_load() {
 WorkApart begin_apart(std::function<void()> work) {
   try {
     return std::async(std::launch::async, work).share();
-  } catch (const std::system_error&) {  // no thread to be had
+  } catch (const std::system_error&) {  // no thread can be started
     return std::async(std::launch::deferred, std::move(work)).share();
   }
 }
@@ -30,7 +30,7 @@ bool is_over(const WorkApart& work) {
 
 void wait_for(const WorkApart& work, const StopQuestion& stop, const std::string& what) {
   constexpr std::chrono::milliseconds kTick{10};
-  // Work without a thread is done by get().
+  // Work without a thread is deferred: get() runs it.
   while (work.wait_for(kTick) == std::future_status::timeout) {
     const Code code = stop ? stop() : Code::kOk;
     if (code == Code::kOk) continue;

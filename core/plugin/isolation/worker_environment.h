@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment of a sandboxed worker: what the loader and libraries that compute look for, and
-// nothing that the application keeps there for itself, as passwords and tokens. Any thread.
+// The environment of a sandboxed worker: variables of the loader and of compute libraries, but none
+// of the application, which may hold passwords and tokens. Any thread.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace gantry {
 
-/// Whether it gets the variable. `more`: further names, in which * stands for any characters.
+/// Whether a sandboxed worker gets the variable. `more`: further names, in which * is a wildcard.
 bool is_for_sandbox(std::string_view name, const std::vector<std::string>& more);
 
 }  // namespace gantry

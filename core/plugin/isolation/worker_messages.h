@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gantry asks a worker process, and its answers. A request is a WorkerCall and the struct of
-// that name; an answer is a code (0: good, and the struct of the answer follows) or a code, whether
-// the process is spent (1: a device of it cannot be used any more) and a sentence. Pure data.
+// The requests to a worker process and its answers. A request is a WorkerCall and the struct of
+// that name. An answer is a code. Code 0 is followed by the struct of the answer; any other code by
+// whether the process is spent (1: one of its devices cannot be used any more) and a message. Plain
+// data.
 #pragma once
 
 #include <array>
@@ -30,7 +31,7 @@ struct WorkerOpen {
   std::string library;
   std::string options;
   uint64_t memory_limit_bytes = 0;  ///< 0: none
-  uint64_t stop_grace_ms = 0;       ///< for devices to come to rest when a run is stopped
+  uint64_t stop_grace_ms = 0;       ///< time for devices to become idle when a run is stopped
   uint8_t is_sandboxed = 0;
 
   void write(MessageWriter& to) const;
@@ -48,14 +49,14 @@ struct WorkerOpened {
     uint64_t memory_bytes = 0;
   };
   std::vector<Device> devices;
-  std::string missing;  ///< what of a sandbox the system does not permit; empty: nothing
+  std::string missing;  ///< parts of the sandbox that the system does not permit; empty: none
 
   void write(MessageWriter& to) const;
   static WorkerOpened read(MessageReader& from);
 };
 
-/// What claim and compile have in common. Constants of the graph lie in segments: files of the
-/// model, and memory that is never written again.
+/// The common part of claim and compile requests. Constants of the graph are in segments: files of
+/// the model, or sealed memory.
 struct WorkerAsk {
   struct Segment {
     uint64_t id = 0;
@@ -64,14 +65,14 @@ struct WorkerAsk {
   };
   uint32_t device = 0;
   std::string options;
-  std::vector<Segment> segments;  ///< whose descriptors come with the message, in this order
-  std::vector<uint64_t> dropped;  ///< segments that no later message names
+  std::vector<Segment> segments;  ///< new segments; their descriptors come in this order
+  std::vector<uint64_t> dropped;  ///< segments that later messages do not use
 
   void write(MessageWriter& to) const;
   static WorkerAsk read(MessageReader& from);
 };
 
-/// What of a graph the worker takes: sets of nodes that it runs as one.
+/// The claims of a worker: sets of nodes that it runs as one.
 struct WorkerClaims {
   struct Set {
     std::vector<uint32_t> nodes;
@@ -94,7 +95,7 @@ struct WorkerClaims {
 };
 
 struct WorkerCompile {
-  uint64_t kernel = 0;  ///< the number by which it is called
+  uint64_t kernel = 0;  ///< number of the kernel in later requests
   uint32_t threads = 0;
   std::vector<uint32_t> nodes;
   std::vector<uint32_t> inputs;   ///< value of each slot, or GANTRY_NONE
@@ -106,8 +107,8 @@ struct WorkerCompile {
 
 struct WorkerKernel {
   std::vector<uint32_t> inputs;         ///< slots whose values a run sends, in this order
-  std::vector<uint32_t> outputs;        ///< slots whose values come back, in this order
-  std::vector<std::string> steps = {};  ///< what it runs, for messages
+  std::vector<uint32_t> outputs;        ///< slots whose values a run returns, in this order
+  std::vector<std::string> steps = {};  ///< labels of its steps, for messages
 
   void write(MessageWriter& to) const;
   static WorkerKernel read(MessageReader& from);
@@ -119,10 +120,10 @@ struct WorkerRun {
     uint64_t offset = 0;
     uint64_t size_bytes = 0;
   };
-  static constexpr uint64_t kMark = 8;  ///< behind the stop flag: the step that runs, from 1
+  static constexpr uint64_t kMark = 8;  ///< bytes after the stop flag: the running step, from 1
   uint64_t kernel = 0;
-  uint64_t stop_flag = 0;         ///< offset of a byte that turns 1 when the run shall stop
-  std::array<Window, 2> windows;  ///< for outputs: the first if they fit, else the second
+  uint64_t stop_flag = 0;         ///< offset of a byte that is set to 1 to stop the run
+  std::array<Window, 2> windows;  ///< memory for outputs: the second if they do not fit the first
 };
 
 }  // namespace gantry

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kTick{5};  // between questions whether a call shall go on
+constexpr std::chrono::milliseconds kTick{5};  // between checks of a call's limits
 
 int64_t whole_milliseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
@@ -35,10 +35,10 @@ int64_t whole_milliseconds_since(Clock::time_point start) {
                   "; it is not opened in this process instead");
 }
 
-// What an answer begins with.
+// The head of an answer.
 struct AnswerHead {
   Code code = Code::kOk;
-  bool is_spent = false;  // the process, whose device cannot be used any more
+  bool is_spent = false;  // a device of the process cannot be used any more
   std::string text;
 };
 
@@ -57,8 +57,8 @@ AnswerHead read_head(std::span<const std::byte> answer) {
 
 }  // namespace
 
-// A channel for the length of a call. One that a call has failed on is not used again: an answer
-// may still be on its way.
+// Holds a channel during a call. A channel on which a call has failed is not used again: its answer
+// may still come.
 class WorkerProcess::Lease {
  public:
   explicit Lease(WorkerProcess& process) : process_(process), channel_(process.take_channel()) {
@@ -88,18 +88,19 @@ std::shared_ptr<WorkerProcess> WorkerProcess::start(const std::string& provider,
          settings.worker.empty() ? ENOENT : errno);
   }
   auto [ours, theirs] = make_message_sockets();
-  // Above the number that it gets there: a duplicate onto itself would be closed at the start.
+  // Above its number in the child: a descriptor duplicated onto itself would be closed at the
+  // start.
   const Descriptor high(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 10));
   if (high.get() < 0) fail(provider, "there is no descriptor for it", errno);
   pid_t child = -1;
   const auto takes = [&settings](std::string_view variable) {
     return !settings.is_sandboxed || is_for_sandbox(variable, settings.environment);
   };
-  // With the provider's name as its argument, so that ps shows whose it is.
+  // The provider's name is an argument, so that ps shows it.
   const int status = start_child(settings.worker, {provider},
                                  {kNullDevice, kNullDevice, kInherited, high.get()}, &child, takes);
   if (status != 0) fail(provider, "its program " + settings.worker + " cannot be started", status);
-  // Only now: its destructor ends the process that it has.
+  // Made only now, because its destructor ends its process.
   std::shared_ptr<WorkerProcess> process(new WorkerProcess);
   process->boot_ = std::move(ours);
   process->child_ = ChildWatch(child);
@@ -118,7 +119,7 @@ WorkerProcess::Channel WorkerProcess::take_channel() {
     return channel;
   }
   auto [ours, theirs] = make_message_channels();
-  // If it is gone, the channel is closed and says so. One that is busy gets a moment.
+  // If the worker has ended, the channel is closed and reports it. A busy worker gets some time.
   constexpr int kMomentMs = 1000;
   pollfd wait = {boot_.get(), POLLOUT, 0};
   if (!send_message(boot_.get(), {}, theirs.numbers()) && poll(&wait, 1, kMomentMs) >= 0)
@@ -130,7 +131,7 @@ void WorkerProcess::give_channel(Channel channel) noexcept {
   try {
     const MutexLock lock(mutex_);
     channels_.push_back(std::move(channel));
-  } catch (const std::bad_alloc&) {  // it is closed, and the next call makes another
+  } catch (const std::bad_alloc&) {  // the channel is closed; the next call makes another
   }
 }
 
@@ -152,7 +153,7 @@ std::vector<std::byte> WorkerProcess::call(const MessageWriter& request,
   }
   channel.is_good = true;
   if (head.code != Code::kOk) {
-    // The worker knows that it was stopped, and not for what.
+    // The worker knows that the run was stopped, but not by what.
     const bool was_stopped = head.code == Code::kCancelled && stop != Code::kOk;
     const Code code = was_stopped ? stop : head.code;
     if (head.is_spent) end_for(head.text, code);
@@ -162,7 +163,7 @@ std::vector<std::byte> WorkerProcess::call(const MessageWriter& request,
   return std::move(answer.bytes);
 }
 
-// Ends the process if what came is no answer to this call.
+// Ends the process if the message is not an answer to this call.
 void WorkerProcess::check_answer(uint64_t call, Receipt receipt, const ReceivedMessage& answer) {
   std::string fault = answer.fault;
   if (receipt == Receipt::kMessage && answer.call == call) return;
@@ -173,7 +174,8 @@ void WorkerProcess::check_answer(uint64_t call, Receipt receipt, const ReceivedM
   end_for("it sent an answer " + fault, Code::kProviderCrashed);
 }
 
-// What the call was stopped with, if it was and answered all the same.
+// Waits for the answer. Returns the code with which the call was stopped, if it was and yet
+// answered; else kOk.
 Code WorkerProcess::receive_answer(Channel& channel, uint64_t call, const Patience& patience,
                                    ReceivedMessage& answer) {
   const Clock::time_point start = Clock::now();
@@ -188,10 +190,10 @@ Code WorkerProcess::receive_answer(Channel& channel, uint64_t call, const Patien
       check_answer(call, receipt, answer);
       return stop;
     }
-    // A closed channel is the end of the process, or of what can be made of it.
+    // If the channel is closed, the process has ended or cannot be used any more.
     if (receipt == Receipt::kEnded || is_last) fail_ended("it closed its channel in a call");
-    // A process that the provider started may keep the channel open. An answer that was sent before
-    // the end is there to be read.
+    // A process that the provider started may hold the channel open after the worker has ended. An
+    // answer sent before the end can still be read.
     is_last = is_gone();
     if (!stopped) {
       const bool is_alone = patience.stop_flag || calls_ == 1;
@@ -231,24 +233,25 @@ void WorkerProcess::fail_ended(const char* why) {
   throw WorkerEnded(how_it_ended());
 }
 
-// Brings about the end of one that is not ending by itself; `why`: for what, if that is to be told.
+// Waits for the end of the process, and ends it if it does not end by itself. `why`: the reason,
+// for how_it_ended(); may be empty.
 void WorkerProcess::reap(std::string_view why) {
-  // In a forked child of the application: the worker is the parent's, which goes on using it.
+  // In a forked child of the application the worker belongs to the parent, which still uses it.
   if (is_forked()) {
     has_ended_.store(true);
     return;
   }
   const MutexLock lock(mutex_);
   if (is_reaped_) return;
-  // A moment for one that is ending by itself, whose signal is of interest: its sockets close
-  // first.
+  // Waits a moment for a process that is ending by itself, to report its signal: its sockets close
+  // before it has ended.
   constexpr int kMomentMs = 50;
   const bool is_ending = why_ended_.empty() && child_.has_ended(kMomentMs);
   child_.end();
   how_ = child_.wait();
   is_reaped_ = true;
   has_ended_.store(true);
-  // One that ended itself meanwhile tells how.
+  // If it ended by itself meanwhile, its own status is reported.
   const bool was_killed = how_.si_code == CLD_KILLED && how_.si_status == SIGKILL;
   if (why_ended_.empty() && !is_ending && was_killed) why_ended_ = why;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker process: started, spoken to over channels, watched, ended. Each call uses a channel of
-// its own, so calls overlap. Once it has ended it stays so; a new one is a new object. Any thread.
+// A worker process: starts it, makes calls over channels, watches it and ends it. Each call uses a
+// channel of its own, so calls may overlap. An ended process is not restarted: a new process is a
+// new object. Any thread.
 #pragma once
 
 #include <gantry/error.h>
@@ -34,55 +35,55 @@ class WorkerEnded : public Error {
 
 class WorkerProcess {
  public:
-  /// How long a call may take, and who is asked whether it shall go on.
+  /// The limits of a call.
   struct Patience {
-    int64_t timeout_ms = 0;  ///< 0: no end
-    /// Of the answer; a worker that sends more is ended.
+    int64_t timeout_ms = 0;  ///< 0: no limit
+    /// largest answer; a worker that sends more is ended
     uint64_t most_answer_bytes = uint64_t{64} << 20;
-    /// Not empty: asked now and then; a code other than kOk stops the call. Without `stop_flag`
-    /// that ends the process, once no other call is in it.
+    /// if set, polled: a code other than kOk stops the call. Without `stop_flag` that ends the
+    /// process, once no other call is in it.
     std::function<Code()> should_stop;
-    std::atomic<bool>* stop_flag = nullptr;  ///< set when the call shall stop; the worker reads it
-    int64_t grace_ms = 0;                    ///< from then until the process is ended
-    std::chrono::microseconds awake{0};      ///< of waiting, as AwakeWait has it
+    std::atomic<bool>* stop_flag = nullptr;  ///< in shared memory: set to tell the worker to stop
+    int64_t grace_ms = 0;                    ///< time from then until the process is ended
+    std::chrono::microseconds awake{0};      ///< time to spin for the answer (AwakeWait)
   };
 
-  /// Starts the program. UNAVAILABLE: it is not there, or cannot be started.
+  /// Starts the program. UNAVAILABLE: it does not exist or cannot be started.
   static std::shared_ptr<WorkerProcess> start(const std::string& provider,
                                               const IsolationSettings& settings);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  /// Sends a request and waits for the answer, whose code is good. Errors: what the worker says;
-  /// WorkerEnded; when the process had to be ended, PROVIDER_CRASHED for an answer that is none,
-  /// DEADLINE_EXCEEDED or what should_stop said.
+  /// Sends a request, waits for the answer and returns its struct. Errors: the worker's error;
+  /// WorkerEnded; if this call ends the process: PROVIDER_CRASHED for a malformed answer,
+  /// DEADLINE_EXCEEDED, or the code of should_stop.
   std::vector<std::byte> call(const MessageWriter& request, const std::vector<int>& descriptors,
                               const Patience& patience);
 
-  /// Ends it and throws `code`. `why`: what it did, "it sent an answer of 3 bytes".
+  /// Ends the process and throws `code`. `why`: what it did, "it sent an answer of 3 bytes".
   [[noreturn]] void end_for(const std::string& why, Code code);
   [[nodiscard]] bool has_ended() const { return has_ended_.load(); }
-  /// True if it was this side that ended it, for a call that did not end or what it answered.
+  /// True if this side ended the process, for a call that did not return or a malformed answer.
   [[nodiscard]] bool was_ended() const {
     const MutexLock lock(mutex_);
     return !why_ended_.empty();
   }
-  /// "was ended by signal 11 (Segmentation fault)". Requires: it has ended.
+  /// "was ended by signal 11 (Segmentation fault)". Requires has_ended().
   [[nodiscard]] std::string how_it_ended() const;
   [[nodiscard]] pid_t id() const { return child_.id(); }
-  /// Waits at most that long for an orderly end, then ends it.
+  /// Waits at most that long for the process to exit, then ends it.
   void finish(int64_t timeout_ms) noexcept;
 
-  /// Segments of constants that it has; with a lock of its own.
+  /// Whether the worker has a segment of constants.
   bool has_segment(uint64_t id) const;
   void note_segments(const std::vector<WorkerAsk::Segment>& segments);
 
  private:
   struct Channel {
     MessageChannel ends;
-    AwakeWait awake;  // for its answers
-    int core = -1;    // that the last one came from
+    AwakeWait awake;  // spins for its answers
+    int core = -1;    // CPU that sent the last answer
   };
   class Lease;
   WorkerProcess() = default;
@@ -95,10 +96,10 @@ class WorkerProcess {
   [[noreturn]] void fail_ended(const char* why);
   void reap(std::string_view why);
 
-  Descriptor boot_;  // new channels are sent over it; its end ends the worker
+  Descriptor boot_;  // new channels are sent over it; closing it ends the worker
   ChildWatch child_;
   std::atomic<bool> has_ended_ = false;
-  std::atomic<int> calls_ = 0;  // that wait for an answer
+  std::atomic<int> calls_ = 0;  // number of calls that wait for an answer
   std::atomic<uint64_t> last_call_ = 0;
   mutable Mutex mutex_;
   std::vector<Channel> channels_ GANTRY_GUARDED_BY(mutex_);

@@ -48,7 +48,7 @@ extern "C" {
  * prints the new value when a layout changes. */
 #define GANTRY_ABI_LAYOUT UINT64_C(0x60bf2edd979bd883)
 
-/* True if `member` lies within what the filler of `*object` knew. */
+/* True if the side that filled `*object` knows `member` (R1). */
 #ifdef __cplusplus
 #define GANTRY_HAS(object, member)                                                          \
   ((object)->size >= static_cast<size_t>(reinterpret_cast<const char*>(&(object)->member) - \
@@ -139,9 +139,10 @@ typedef enum gantry_kind {
   GANTRY_KIND_MAP = 4
 } gantry_kind;
 
-/* A dimension order: order[i] is the axis that stands i-th from the outside, so channels-last of
- * [N, C, H, W] is {0, 2, 3, 1}. A tensor in such an order keeps its logical shape and shows the
- * order in its strides. */
+/* A memory format: order[i] is the i-th axis in memory, the outermost first, so channels-last of
+ * [N, C, H, W] is {0, 2, 3, 1}. A tensor in such an order keeps its logical shape; its strides
+ * follow the order. This version of the host grants orders only, of types of at least 8 bits: no
+ * blocks and no private formats. */
 typedef struct gantry_format {
   uint32_t size;
   uint32_t rank;
@@ -150,12 +151,12 @@ typedef struct gantry_format {
    * extent 0: none. */
   uint32_t block_axis;
   uint32_t block_extent;
-  /* 0, or the provider's own number for a layout that order and block cannot express; see
-   * format_bytes and reorder. */
+  /* 0, or the provider's own id of a layout that order and block cannot express; see format_bytes
+   * and reorder. */
   uint64_t private_id;
 } gantry_format;
 
-/* A view of a tensor. Who made it owns the memory. */
+/* A view of a tensor. The side that made the view owns the memory. */
 typedef struct gantry_tensor {
   uint32_t size;
   uint32_t dtype; /* gantry_dtype */
@@ -164,8 +165,9 @@ typedef struct gantry_tensor {
   uint32_t device;
   const int64_t* shape;   /* `rank` extents */
   const int64_t* strides; /* `rank` strides in elements; null: dense, last axis fastest */
-  /* never written through an input; host memory is aligned to 64 bytes unless a port says
-   * otherwise; may be null when the tensor has no elements; null for strings (see string_at) */
+  /* must not be written through an input; host memory is aligned to 64 bytes unless the port is
+   * GANTRY_PORT_UNALIGNED; may be null if the tensor has no elements; null for strings, which
+   * gantry_host.value_string reads */
   void* data;
   uint64_t size_bytes;         /* of the elements, packed types rounded up; 0 for strings */
   const gantry_format* format; /* null: described by the strides alone */
@@ -190,8 +192,8 @@ typedef struct gantry_value_info {
   gantry_str name;          /* unique in its graph */
   uint32_t producer;        /* node index, or GANTRY_NONE: an input, a capture or a constant */
   uint32_t is_graph_output; /* 0 or 1 */
-  /* reads by nodes of the graph, themselves or as captures: a node that reads it twice counts
-   * twice. So a provider that looks at a few nodes knows whether others read a value. */
+  /* number of reads by nodes of the graph, captures included: a node that reads the value twice
+   * counts twice. So a provider that looks at a few nodes knows whether others read the value. */
   uint32_t read_count;
 } gantry_value_info;
 
@@ -211,7 +213,8 @@ typedef enum gantry_attribute_type {
 
 struct gantry_graph;
 
-/* An attribute: `count` items of the array that its type names, even if it is a single one. */
+/* An attribute: `count` items in the array of its type, one for FLOAT, INT, STRING, TENSOR and
+ * GRAPH. */
 typedef struct gantry_attribute {
   uint32_t size;
   uint32_t type; /* gantry_attribute_type */
@@ -238,16 +241,16 @@ typedef struct gantry_node {
   uint32_t input_count;
   uint32_t output_count;
   const uint32_t* outputs;
-  /* values of this graph that the bodies read; bodies list them in the same order */
+  /* values of this graph that the node's bodies read: gantry_graph.captures of each body lists
+   * them in the same order */
   const uint32_t* captures;
   uint32_t capture_count;
   uint32_t attribute_count;
   const gantry_attribute* const* attributes;
 } gantry_node;
 
-/* A graph: the model's main graph or the body of a control-flow node. Nodes stand in an order in
- * which each comes after the nodes it reads from. Immutable; valid during the call that received
- * it. */
+/* A graph: the model's main graph or the body of a control-flow node. Nodes are in topological
+ * order. Immutable; valid during the call that received it. */
 typedef struct gantry_graph {
   uint32_t size;
   uint32_t node_count;
@@ -279,21 +282,23 @@ typedef struct gantry_graph {
  * So the slots of a set of one node are its own inputs (then captures) and outputs. */
 
 enum {
-  /* wanted in host memory (the sizes of a Reshape), whatever the device */
+  /* needed in host memory (the shape input of Reshape), whatever the device */
   GANTRY_PORT_HOST = 1,
   /* input: its value, not only its shape, decides the shapes of outputs */
   GANTRY_PORT_SIGNATURE = 2,
-  GANTRY_PORT_STRIDED = 4, /* input: any strides are accepted; else dense ones are asked for */
+  /* input: any strides are accepted; this version of the host passes dense tensors and granted
+   * formats all the same */
+  GANTRY_PORT_STRIDED = 4,
   /* input: a constant may start at any byte, as a mapped file has it; else it is copied once */
   GANTRY_PORT_UNALIGNED = 8,
   /* input: a constant used at compile only; the run passes an empty slot */
   GANTRY_PORT_COMPILE_ONLY = 16,
   /* input: only its type and shape are read (Shape); its data may be in any memory or null, and
-   * are copied nowhere for this slot */
+   * the host makes no copy for this slot */
   GANTRY_PORT_SHAPE_ONLY = 32
 };
 
-/* What a kernel wants of one slot. */
+/* What a kernel requires and allows for one slot. */
 typedef struct gantry_port {
   uint32_t size;
   uint32_t flags;
@@ -310,7 +315,8 @@ typedef struct gantry_port {
 } gantry_port;
 
 enum {
-  GANTRY_CLAIM_DIVISIBLE = 1 /* any subset of the nodes is as welcome, as a claim of its own */
+  /* the host may also grant any subset of the nodes, as a claim of its own */
+  GANTRY_CLAIM_DIVISIBLE = 1
 };
 
 typedef struct gantry_claim {
@@ -319,24 +325,24 @@ typedef struct gantry_claim {
   const uint32_t* nodes; /* indices into gantry_graph.nodes */
   uint32_t node_count;
   uint32_t port_size;         /* sizeof(gantry_port) */
-  const gantry_port* inputs;  /* one for each input slot, or null: no wishes */
-  const gantry_port* outputs; /* one for each output slot, or null: no wishes */
+  const gantry_port* inputs;  /* one for each input slot, or null: no requirements */
+  const gantry_port* outputs; /* one for each output slot, or null: no requirements */
   uint32_t input_count;
   uint32_t output_count;
   double time_ns;           /* estimated time of one run; negative: unknown */
   uint64_t workspace_bytes; /* estimated scratch memory; 0: unknown or none */
   gantry_str kernel;        /* name shown to users, as "conv.im2col" */
-  uint64_t tag;             /* given back at compile; the provider's own meaning */
+  uint64_t tag;             /* passed back in gantry_compile; means nothing to the host */
 } gantry_claim;
 
-/* Where `claim` reports. Rows may overlap; of two that both cover a node the first is preferred.
- * What is passed is copied. */
+/* Receives what gantry_provider_api.claim reports. Claims may overlap; of two that cover a node the
+ * first is preferred. The sink copies its arguments. */
 typedef struct gantry_claim_sink {
   uint32_t size;
   uint32_t reserved;
   void* self;
   void (*claim)(void* self, const gantry_claim* row);
-  /* why a node is in no row: one sentence, no final stop */
+  /* why a node is in no claim: one sentence, no final stop */
   void (*refuse)(void* self, uint32_t node, gantry_str reason);
 } gantry_claim_sink;
 
@@ -359,7 +365,7 @@ typedef struct gantry_call {
   uint32_t reserved;
   const gantry_tensor* const* inputs; /* by slot; null: empty slot, or a value that is no tensor */
   const gantry_value* const* values;  /* by slot: the same as opaque values; null: empty slot */
-  /* by output slot: 0: nobody reads it, it need not be asked for */
+  /* by output slot; 0: nobody reads the output, and the kernel need not make it */
   const uint8_t* wanted;
   gantry_run* run; /* to be passed to the host's run services */
   /* null: the device has no streams and the kernel completes before it returns */
@@ -383,8 +389,8 @@ typedef struct gantry_kernel {
    * and driver. */
   gantry_error* (*serialize)(void* self, void* target,
                              void (*write)(void* target, const void* data, uint64_t size_bytes));
-  /* Optional: for people, what computes the claim, and why what would have been preferred does not:
-   * "oneDNN; not winograd: the window is not 3 x 3". Valid as long as the kernel. */
+  /* Optional, shown to users: the implementation that computes the claim, and why a preferred one
+   * does not: "oneDNN; not winograd: the window is not 3 x 3". Valid as long as the kernel. */
   gantry_str implementation;
 } gantry_kernel;
 
@@ -403,12 +409,12 @@ typedef struct gantry_compile {
   const uint32_t* inputs;  /* value of each input slot, or GANTRY_NONE; constants can be read now */
   const uint32_t* outputs; /* value of each output slot, or GANTRY_NONE */
   uint32_t output_count;
-  uint32_t threads; /* that a run may use at most, by which layouts can be chosen; 0: not known */
+  uint32_t threads; /* most threads that a run may use, for choosing a layout; 0: not known */
   const gantry_format* const* input_formats;  /* granted, by slot; a null entry: dense */
   const gantry_format* const* output_formats; /* granted, by slot; a null entry: dense */
   uint64_t tag;                               /* of the claim */
   gantry_str options;                         /* as in gantry_claim_request */
-  /* what `serialize` wrote for this claim, or null; if it does not fit, compile afresh */
+  /* what `serialize` wrote for this claim, or null; if it cannot be used, compile without it */
   const void* blob;
   uint64_t blob_bytes;
   gantry_fragment* fragment; /* for gantry_host.fragment_model */
@@ -416,16 +422,17 @@ typedef struct gantry_compile {
 
 /* ---- 5. Devices ------------------------------------------------------------------------------ */
 
-/* A slot or kernel that answers GANTRY_DEVICE_LOST says that nothing on the device can be trusted
- * any more: the host ends the runs on it, reports it as blocked and calls nothing but destroy, free
- * and close functions for it, which must not wait for the device. Of a device that did not come to
- * rest in time after a run was stopped the host calls nothing at all any more, and keeps what the
- * device may still read or write. */
+/* GANTRY_DEVICE_LOST, returned by a slot or a kernel, means that the device's memory and queued
+ * work are lost. The host then ends the runs on the device, reports it as blocked and calls only
+ * destroy, free and close functions for it, which must not wait for the device.
+ *
+ * If a device is still busy some time after a run on it was stopped, the host makes no further
+ * calls for the device, and does not free memory that the device may still read or write. */
 
 typedef enum gantry_device_state {
   GANTRY_DEVICE_READY = 0,
   GANTRY_DEVICE_ABSENT = 1, /* reported to say why: "driver library libx.so.1 was not found" */
-  /* there, but not usable: wrong driver, no permission, claimed by another process */
+  /* present, but not usable: wrong driver, no permission, in use by another process */
   GANTRY_DEVICE_BLOCKED = 2
 } gantry_device_state;
 
@@ -461,8 +468,8 @@ typedef enum gantry_copy_kind {
   GANTRY_COPY_WITHIN_DEVICE = 2
 } gantry_copy_kind;
 
-/* A copy of `rows` runs of `row_bytes` bytes; source and target runs start `source_pitch` and
- * `target_pitch` bytes apart. rows = 1 is a plain copy. */
+/* A copy of `rows` rows of `row_bytes` bytes; rows start `source_pitch` bytes apart in the source
+ * and `target_pitch` bytes apart in the target. rows = 1 is a plain copy. */
 typedef struct gantry_copy {
   uint32_t size;
   uint32_t kind; /* gantry_copy_kind */
@@ -501,16 +508,17 @@ typedef struct gantry_host {
   void (*release)(void* memory);
 
   /* Immutable data made once per process for each key (packed weights): `fill` writes `size_bytes`
-   * on first use, later callers share the result. Key: 32 bytes, a digest of the content and the
-   * form. Released when the last user releases. */
+   * on first use, later callers share the result. Key: 32 bytes, a digest of the content and its
+   * layout. The data are freed when the last user releases them. */
   gantry_error* (*packed_acquire)(const uint8_t key[32], uint64_t size_bytes,
                                   void (*fill)(void* arg, void* target), void* arg,
                                   const void** out_data);
   void (*packed_release)(const void* data);
 
-  /* Writes the nodes being compiled as a serialized ONNX ModelProto: the slots are its inputs and
-   * outputs, named after their values; constants of more than 1 KiB are external data at location
-   * "gantry:N", found with fragment_weight. */
+  /* Writes the nodes being compiled as a serialized ONNX ModelProto. Its inputs and outputs are the
+   * claim's slots, named after their values, without the outputs that nobody reads. Constants of
+   * more than 1 KiB are external data at location "gantry:N", which fragment_weight returns for
+   * index N. */
   gantry_error* (*fragment_model)(gantry_fragment* fragment, void* target,
                                   void (*write)(void* target, const void* data,
                                                 uint64_t size_bytes));
@@ -529,9 +537,10 @@ typedef struct gantry_host {
   /* host memory, not initialised; strings are empty */
   gantry_error* (*value_create_tensor)(uint32_t dtype, uint32_t rank, const int64_t* shape,
                                        gantry_value** out_value, gantry_tensor** out_tensor);
-  /* empty; dtype: elements' */
+  /* an empty sequence, optional or map; `dtype`: element type */
   gantry_error* (*value_create)(uint32_t kind, uint32_t dtype, gantry_value** out_value);
-  /* shares the item; a map: keys [C], values [C] ([N, C]: N maps, to go into a sequence) */
+  /* Appends an item, shared and not copied. A map takes two: its keys [C], then its values [C];
+   * with values [N, C] it stands for N maps, and can only be appended to a sequence. */
   gantry_error* (*value_append)(gantry_value* value, const gantry_value* item);
   /* disjoint indices: [any] */
   gantry_error* (*value_set_string)(gantry_value* value, uint64_t index, gantry_str text);
@@ -542,15 +551,17 @@ typedef struct gantry_host {
   /* Memory for output slot `index`: a tensor of this type and shape in the memory of the kernel's
    * device (or host memory, if the port says so), in the granted format. Valid until the kernel's
    * work is complete. Ask once for each wanted output. INVALID_ARGUMENT: a type or a rank other
-   * than the model declares, or an extent below 0. */
+   * than the model declares, a string type, an extent below 0, or an output asked for twice. */
   gantry_error* (*output)(gantry_run* run, uint32_t index, uint32_t dtype, uint32_t rank,
                           const int64_t* shape, gantry_tensor** out_tensor);
-  /* Output slot `index` is `value`, of any kind: the way for sequences, optionals, maps and string
-   * tensors (value_create...). The host takes a share, the caller keeps its own. */
+  /* Sets output slot `index` to `value`, of any kind: for sequences, optionals, maps and string
+   * tensors (value_create...). The host shares the value; the caller still releases its own handle.
+   * INVALID_ARGUMENT: the slot is in a device's memory or has a granted format, or the value's
+   * kind, type or rank is not what the model declares. */
   gantry_error* (*output_value)(gantry_run* run, uint32_t index, const gantry_value* value);
-  /* The tensor asked for was an upper bound; `shape` (no extent larger) is what was used. With an
-   * event, `shape` points to host memory that is filled by the time the event completes, and stays
-   * valid until the run ends. */
+  /* Sets the final shape of an output that was asked for with an upper bound; no extent of `shape`
+   * may be larger. With an event, `shape` points to host memory that is filled by the time the
+   * event completes, and stays valid until the run ends. */
   gantry_error* (*output_shrink)(gantry_run* run, uint32_t index, const int64_t* shape,
                                  gantry_event* event);
   /* Uninitialised memory of the kernel's device, aligned to 64 bytes, until the kernel's work is
@@ -564,8 +575,8 @@ typedef struct gantry_host {
   void (*parallel_for)(gantry_run* run, int64_t count, int64_t grain,
                        void (*body)(void* arg, int64_t begin, int64_t end), void* arg);
   uint32_t (*thread_count)(gantry_run* run); /* threads that parallel_for may use now, at least 1 */
-  /* 0, or the code with which to give up: GANTRY_CANCELLED or GANTRY_DEADLINE_EXCEEDED. Poll it in
-   * long loops. [any] */
+  /* 0, or the code that the kernel should return at once: GANTRY_CANCELLED or
+   * GANTRY_DEADLINE_EXCEEDED. Poll it in long loops. [any] */
   uint32_t (*should_stop)(gantry_run* run);
   /* A named span in the trace, if one is being taken; `end` closes the span that the same thread
    * opened last. [any] */
@@ -580,21 +591,22 @@ typedef struct gantry_provider_api {
   uint32_t reserved;
   gantry_provider* self; /* passed to the slots below */
 
-  /* Required. Reports every device of the manifest's types. Cheap: creates no contexts. No hardware
-   * is success with no devices, or with absent ones that say why. [serial] */
+  /* Required. Reports every device of the manifest's types. Must be cheap and create no driver
+   * contexts. Without hardware it succeeds and reports no devices, or absent ones with the reason.
+   * [serial] */
   gantry_error* (*devices)(gantry_provider* self, const gantry_device_sink* sink);
 
-  /* Required. What of a graph would run on a device: rows and refusals into the sink. Pure: the
-   * same question has the same answer, nothing is allocated on a device, hostile graphs are
-   * survived. Asked again for each body. [any] */
+  /* Required. Reports to the sink which nodes of a graph the provider can run on a device, as
+   * claims, and why not the others. Pure: an equal request has an equal answer, and nothing is
+   * allocated on a device. Must survive hostile graphs. Called once more for each body. [any] */
   gantry_error* (*claim)(gantry_provider* self, const gantry_claim_request* request);
 
-  /* Required. Makes the kernel of a granted claim. out_kernel->size is set by the caller to what it
-   * can take. [any] */
+  /* Required. Makes the kernel of a granted claim. The caller has set out_kernel->size: members
+   * beyond it do not exist (R1). [any] */
   gantry_error* (*compile)(gantry_provider* self, const gantry_compile* args,
                            gantry_kernel* out_kernel);
 
-  /* Required. The last call; every thread of the provider has ended when it returns. [serial] */
+  /* Required. The last call; must end every thread of the provider before it returns. [serial] */
   void (*destroy)(gantry_provider* self);
 
   /* ---- Needed for devices with memory of their own; null otherwise. ----------------------------
@@ -616,49 +628,50 @@ typedef struct gantry_provider_api {
   /* waits for all work; reports errors of that work */
   gantry_error* (*stream_synchronize)(gantry_stream* stream);
 
-  /* Enqueues a copy. Host memory given to it stays untouched by the host until the copy completes.
-   */
+  /* Enqueues a copy. The host does not touch the host memory of the copy until it completes. */
   gantry_error* (*copy)(gantry_stream* stream, const gantry_copy* copy);
 
   gantry_error* (*event_create)(gantry_device* device, gantry_event** out_event);
   void (*event_destroy)(gantry_event* event);
-  /* completes when work given so far has */
+  /* the event completes when the work given to `stream` so far has */
   gantry_error* (*event_record)(gantry_event* event, gantry_stream* stream);
-  /* later work of `stream` waits for it */
+  /* work given to `stream` later waits for the event */
   gantry_error* (*event_wait)(gantry_event* event, gantry_stream* stream);
-  /* the calling thread waits for it; reports an error if the work before it on its stream failed,
-   * which stays with the stream until stream_synchronize has reported it */
+  /* The calling thread waits for the event. Returns an error if the work before the event on its
+   * stream failed; the stream keeps that error until stream_synchronize has returned it too. */
   gantry_error* (*event_synchronize)(gantry_event* event);
 
   /* ---- Optional. -------------------------------------------------------------------------------
    */
 
-  /* A stretch of work recorded once and launched many times. Between begin and end the stream
-   * records instead of running; the host gives it kernels only, no copies and no events, and all
-   * from one thread. capture_end leaves the stream as it was before capture_begin, also after a
-   * kernel failed. A capture is launched with the addresses it was recorded with, one launch at a
-   * time, and destroyed when its work is complete. */
+  /* Work recorded once and launched many times, as a CUDA graph. Between capture_begin and
+   * capture_end the stream records instead of running; the host gives it kernels only, no copies
+   * and no events, and all from one thread. capture_end leaves the stream as it was before
+   * capture_begin, also after a kernel failed. The host launches a capture with the addresses that
+   * it was recorded with, one launch at a time, and destroys it when its work is complete. */
   gantry_error* (*capture_begin)(gantry_stream* stream);
   gantry_error* (*capture_end)(gantry_stream* stream, gantry_capture** out_capture);
   gantry_error* (*capture_launch)(gantry_capture* capture, gantry_stream* stream);
   void (*capture_destroy)(gantry_capture* capture);
 
-  /* Bytes of a tensor in a private format; formats without it are orders of the dimensions. */
+  /* Size in bytes of a tensor in a private format (gantry_format.private_id). This version of the
+   * host grants no private formats and does not call the slot. */
   gantry_error* (*format_bytes)(gantry_provider* self, const gantry_format* format, uint32_t dtype,
                                 uint32_t rank, const int64_t* shape, uint64_t* out_bytes);
   /* Copies a tensor in a format that this provider was granted into dense order, on the stream if
-   * there is one. With it a value can have a format though some of its readers want it dense;
-   * without it only if all take the format. [any] */
+   * there is one. A value has a format only if all its readers accept the format, or if its
+   * provider has this slot. [any] */
   gantry_error* (*reorder)(gantry_provider* self, gantry_run* run, gantry_stream* stream,
                            const gantry_tensor* source, gantry_tensor* target);
 
-  /* The device's or stream's own handle for another provider of the same device (kind
-   * "cuda.stream"); null: no such kind. */
+  /* The native handle of a device or stream, for another provider of the same device (kind
+   * "cuda.stream"); null: no such kind. With neither device nor stream: a table of an extension
+   * (peer_copies.h, shared_memory.h). */
   void* (*native_handle)(gantry_device* device, gantry_stream* stream, gantry_str kind);
 
-  /* Whether what the event was recorded for has completed (1) or not (0), without waiting; errors
-   * as event_synchronize. With it a run that is cancelled or out of time can leave a device that
-   * does not answer; without it the host can only wait. [any] */
+  /* Whether the work before the event has completed (1) or not (0), without waiting; errors as
+   * event_synchronize. With it a run that is cancelled or past its deadline can return although the
+   * device does not respond; without it the host waits for the device. [any] */
   gantry_error* (*event_query)(gantry_event* event, uint32_t* out_is_complete);
 } gantry_provider_api;
 
@@ -675,7 +688,7 @@ typedef struct gantry_offer {
 } gantry_offer;
 
 typedef struct gantry_accept {
-  uint32_t size;                  /* set by the host to what it can take */
+  uint32_t size;                  /* set by the host; members beyond it do not exist (R1) */
   uint32_t minor;                 /* version spoken: at most the host's */
   uint64_t layout;                /* the provider's GANTRY_ABI_LAYOUT */
   const gantry_provider_api* api; /* valid until its `destroy` */
@@ -688,8 +701,9 @@ typedef struct gantry_accept {
 #endif
 
 /* The only symbol of a provider. A process has at most one provider object of a library at a time:
- * the entry is called again only after `destroy` has returned. On error nothing is kept.
- * ABI_MISMATCH: the offer cannot be met. */
+ * the entry is called again only after `destroy` has returned. If it returns an error, the provider
+ * must have released everything that it made. ABI_MISMATCH: the two sides have no common version
+ * or layout. */
 typedef gantry_error* (*gantry_provider_entry)(const gantry_offer* offer, gantry_accept* accept);
 GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* offer, gantry_accept* accept);
 
@@ -707,7 +721,7 @@ typedef struct gantry_note {
   uint32_t sanitizer; /* 0 none, 1 address, 2 thread */
 } gantry_note;
 
-/* GCC defines macros, clang answers a question. */
+/* GCC defines a macro for each sanitizer, clang has __has_feature. */
 #if defined(__SANITIZE_ADDRESS__)
 #define GANTRY_SANITIZER 1
 #elif defined(__SANITIZE_THREAD__)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* An extension of the boundary, for providers of devices whose memory other libraries of the
- * process use too: how DLPack names device and stream, and what orders their work and ours. A
- * provider has it if its slot native_handle, asked with neither a device nor a stream for the kind
- * GANTRY_SHARED_MEMORY, answers a gantry_shared_memory that lives as long as the provider. Without
- * it tensors of its devices are not handed to other libraries, and none are taken from them. The
- * rules of gantry/provider.h hold here too; all functions are [any]. */
+/* An extension of the boundary: exchanges device tensors with other libraries of the process by
+ * DLPack. It gives the DLPack names of device and stream, and a wait for the work of all libraries
+ * on the device. A provider offers it if gantry_provider_api.native_handle, called with a null
+ * device, a null stream and the kind GANTRY_SHARED_MEMORY, returns a gantry_shared_memory that
+ * lives as long as the provider. Without it the host neither exports nor imports tensors of its
+ * devices. The rules of gantry/provider.h hold here too; all functions are [any]. */
 #ifndef GANTRY_SHARED_MEMORY_H_
 #define GANTRY_SHARED_MEMORY_H_
 
@@ -19,14 +19,14 @@ extern "C" {
 
 typedef struct gantry_shared_memory {
   uint32_t size;
-  /* What addresses must be multiples of, for every kernel of the provider's; at most 64. */
+  /* Alignment in bytes that every kernel of the provider requires of an address; at most 64. */
   uint32_t alignment;
-  /* The device's type and number as a DLDevice has them. */
+  /* The device's DLDevice: device_type and device_id. */
   void (*device_of)(gantry_device* device, int32_t* out_type, int32_t* out_id);
-  /* The stream as the method __dlpack__ of Python's array API standard takes it. */
+  /* The stream as the parameter `stream` of __dlpack__ (Python array API standard) takes it. */
   uintptr_t (*stream_of)(gantry_stream* stream);
-  /* Waits for all work that the process has given to the device, other libraries' too: what they
-   * were lent is then read and written by nothing any more. */
+  /* Waits for all work that the process has given to the device, that of other libraries included,
+   * so that memory lent to them is no longer read or written. */
   gantry_error* (*settle)(gantry_device* device);
 } gantry_shared_memory;
 

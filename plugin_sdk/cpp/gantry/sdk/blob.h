@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel leaves for a later start (gantry_kernel.serialize) and is given back
-// (gantry_compile.blob): named texts under a fingerprint and a sum. A blob may be truncated,
-// damaged, of another version of the provider or of another claim; then it is as good as none.
+// A cache entry of one kernel, which gantry_kernel.serialize writes and a later start of the
+// process receives as gantry_compile.blob: named strings with a fingerprint and a checksum. A blob
+// that is truncated, damaged, of another provider version or of another claim is ignored.
 #pragma once
 
 #include <gantry/provider.h>
@@ -14,21 +14,22 @@
 
 namespace gantry::sdk {
 
-/// FNV-1a of 64 bits: finds damage, no defence against forgery.
+/// 64-bit FNV-1a checksum: detects damage, is no defence against forgery.
 inline uint64_t sum_of(std::string_view bytes) {
   uint64_t sum = 0xcbf29ce484222325U;
   for (const char byte : bytes) sum = (sum ^ static_cast<uint8_t>(byte)) * 0x100000001b3U;
   return sum;
 }
 
-/// What was decided and computed while a claim was compiled, by name. A kernel asks with keep();
-/// what an earlier start left is not made again. One thread.
+/// Named results of compiling a claim (choices, measurements) that a later start reuses. A kernel
+/// calls keep(), which computes a result only if the blob of an earlier start has none of the name.
+/// One thread.
 class Choices {
  public:
   Choices() = default;
-  /// Those of a blob that carries the same fingerprint: everything that decides whether they fit
-  /// (versions of provider and libraries, the device, what the claim consists of). With any other
-  /// blob there are none, and refusal() says why.
+  /// Reads a blob that has this fingerprint. The fingerprint names everything that decides whether
+  /// the results are still valid: versions of provider and libraries, the device, the claim. Any
+  /// other blob is ignored, and refusal() says why.
   Choices(const void* blob, uint64_t blob_bytes, std::string fingerprint)
       : fingerprint_(std::move(fingerprint)) {
     if (blob_bytes == 0 || !blob) return;
@@ -36,24 +37,24 @@ class Choices {
     if (!refusal_.empty()) kept_.clear();
   }
 
-  /// Why a blob was not taken, as a sentence without a final stop; empty: it was, or there was
-  /// none.
+  /// Why the blob was ignored, a sentence without a final stop; empty: it was read, or there was no
+  /// blob.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
-  /// Null: nothing of that name.
+  /// The result of that name; null: there is none.
   [[nodiscard]] const std::string* find(std::string_view name) const {
     const auto found = kept_.find(name);
     return found == kept_.end() ? nullptr : &found->second;
   }
   void set(const std::string& name, std::string value) { kept_[name] = std::move(value); }
-  /// What was kept under the name, else what `make()` returns, which is kept from now on.
+  /// The result of that name if there is one, else what `make()` returns, which is stored under the
+  /// name.
   template <class Make>
   const std::string& keep(const std::string& name, Make&& make) {
     if (find(name) == nullptr) set(name, std::forward<Make>(make)());
     return kept_.find(name)->second;
   }
 
-  /// The blob for the next start; empty if there is nothing to keep. Equal choices make equal
-  /// blobs.
+  /// The blob for the next start; empty if there are no results. Equal results make equal blobs.
   [[nodiscard]] std::string blob() const {
     if (kept_.empty()) return {};
     std::string text(kMagic);
@@ -68,13 +69,13 @@ class Choices {
 
  private:
   static constexpr std::string_view kMagic = "gantry choices 1\n";
-  static constexpr size_t kSumDigits = 20;  // of a number of 64 bits
+  static constexpr size_t kSumDigits = 20;  // of a 64-bit integer
 
   static void append(std::string& text, const std::string& value) {
     text += std::to_string(value.size()) + ":" + value;
   }
 
-  /// Takes a text as append() writes it off the front; false: there is none.
+  /// Removes from the front of `text` a string that append() wrote; false: there is none.
   static bool take(std::string_view& text, std::string& value) {
     uint64_t size = 0;
     size_t digits = 0;

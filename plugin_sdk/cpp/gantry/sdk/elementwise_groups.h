@@ -138,8 +138,8 @@ class ElementwiseGrouper {
   std::vector<uint32_t> stages_;  // by node of the graph; empty: cycles are not looked for
 };
 
-/// All groups of a graph, those of one node too, for claims. A group never closes a cycle with
-/// nodes outside of it.
+/// All groups of a graph, groups of one node included, for claims. A group never closes a cycle
+/// with nodes outside of it.
 inline ElementwiseGroups elementwise_groups(const GraphIndex& index,
                                             const ElementwiseRules& rules) {
   std::vector<uint32_t> nodes;
@@ -152,7 +152,7 @@ inline ElementwiseGroups elementwise_groups(const GraphIndex& index,
 }
 
 /// The group whose last node is `root`, found again when its claim is compiled; empty: there is
-/// none. Requires that only nodes of that claim may be fused. Takes no time for other nodes.
+/// none. Requires that only nodes of that claim may be fused. Does not visit other nodes.
 inline std::vector<uint32_t> elementwise_group_at(const GraphIndex& index,
                                                   const ElementwiseRules& rules, uint32_t root) {
   std::vector<uint32_t> nodes = {root};

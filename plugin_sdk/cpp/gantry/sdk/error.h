@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors inside a provider: one exception type, and the guard that turns whatever a provider throws
-// into the host's error object, so that no exception crosses the boundary. Any thread.
+// Errors inside a provider: one exception type, and the guard that turns every exception into the
+// host's error object, so that no exception crosses the boundary. Any thread.
 #pragma once
 
 #include <gantry/provider.h>
@@ -31,7 +31,8 @@ inline std::string_view to_view(gantry_str text) noexcept {
   return text.data ? std::string_view(text.data, text.length) : std::string_view();
 }
 
-/// Runs `function` and returns null, or the host's error for whatever it threw.
+/// Runs `function` and returns null, or a host error object if it throws: an Error with its own
+/// code, std::bad_alloc as OUT_OF_MEMORY, every other exception as INTERNAL.
 template <class Function>
 gantry_error* guard(const gantry_host* host, Function&& function) noexcept {
   try {
@@ -49,7 +50,8 @@ gantry_error* guard(const gantry_host* host, Function&& function) noexcept {
   }
 }
 
-/// The opposite direction: throws what a host function returned, and releases it.
+/// The opposite direction: if a host function returned an error, releases it and throws an Error of
+/// the same code and message.
 inline void check(const gantry_host* host, gantry_error* error) {
   if (!error) return;
   Error copy(static_cast<gantry_code>(host->error_code(error)),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused kernels as rows: a name, a match, a refusal, a factory. The match is a pure function from a
-// root node to a typed match. It is asked when nodes are claimed, over the whole graph, and again
-// when the claim is compiled, over the claim's nodes: no second piece of code recognises them.
+// Fused kernels as rows: a name, a matcher, a refusal, a factory. The matcher is a pure function
+// from a root node to a typed match. It runs when nodes are claimed, on the whole graph, and again
+// when the claim is compiled, on the claim's nodes, so that one function recognises the pattern.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -24,22 +24,22 @@ class FusionScope {
       : index_(index), may_fuse_(std::move(may_fuse)) {}
 
   [[nodiscard]] const GraphIndex& index() const { return index_; }
-  /// True if nobody else has the node. The root of a match is not asked for.
+  /// True if the node is in no other fusion. Matchers need not ask for their root.
   [[nodiscard]] bool may_fuse(uint32_t node) const {
     return node != GANTRY_NONE && may_fuse_(node);
   }
-  /// As the function that matchers of several nodes take.
+  /// may_fuse() as a function object, for matchers that take one.
   [[nodiscard]] const std::function<bool(uint32_t)>& predicate() const { return may_fuse_; }
 
-  /// The node that alone reads a value, if it is such an operator and may be fused; else
+  /// The only reader of a value, if it is an `op_type` with `inputs` inputs and may be fused; else
   /// GANTRY_NONE.
   [[nodiscard]] uint32_t only_reader(uint32_t value, std::string_view op_type,
                                      int inputs = kAnyInputs) const {
     const uint32_t node = only_reader_of(index_, value, op_type, inputs);
     return may_fuse(node) ? node : GANTRY_NONE;
   }
-  /// The node that makes a value, for one reader alone, if it is such an operator and may be fused;
-  /// else GANTRY_NONE.
+  /// The node that makes a value, if it is an `op_type` with `inputs` inputs, may be fused, and the
+  /// value has one read only; else GANTRY_NONE.
   [[nodiscard]] uint32_t only_producer(uint32_t value, std::string_view op_type,
                                        int inputs = kAnyInputs) const {
     const uint32_t node = producer_of(index_, value, op_type, inputs);
@@ -51,7 +51,8 @@ class FusionScope {
   std::function<bool(uint32_t)> may_fuse_;
 };
 
-/// What a match found. Derive, and add operands, constants and attributes as the kernel wants them.
+/// The nodes of a match. Derive from it, and add the operands, constants and attributes that the
+/// kernel needs.
 struct FusionMatch {
   FusionMatch() = default;
   FusionMatch(const FusionMatch&) = default;
@@ -69,7 +70,7 @@ struct FusionCompile {
   const gantry_compile& args;
   std::vector<InputSlot> inputs;  ///< of the claim, in the order of the call's inputs
 
-  /// The call's input in which a value arrives. Requires one.
+  /// The input slot of the call that holds a value. INTERNAL: no slot of the claim reads it.
   [[nodiscard]] int slot_of(uint32_t value) const {
     const auto found = std::find_if(inputs.begin(), inputs.end(),
                                     [&](const InputSlot& slot) { return slot.value == value; });
@@ -82,9 +83,9 @@ struct FusionCompile {
 /// A fused kernel. `fusion_row` makes one from typed functions.
 struct FusionRow {
   const char* kernel;  ///< name shown to users
-  /// Null: there is no match at this root.
+  /// Matches the pattern at this root; null: it does not match.
   std::unique_ptr<FusionMatch> (*match)(const FusionScope& scope, uint32_t root);
-  /// Empty: the kernel takes the match; else why not, in a sentence without a final stop.
+  /// Empty: the kernel takes the match; else the reason why not, a sentence without a final stop.
   std::string (*refusal)(const FusionScope& scope, const FusionMatch& match);
   std::unique_ptr<Kernel> (*make)(const FusionCompile& compile, const FusionMatch& match);
 };
@@ -109,7 +110,7 @@ constexpr FusionRow fusion_row(const char* kernel) {
           }};
 }
 
-/// Rows in the order in which they are asked.
+/// Rows in the order in which they are tried.
 struct FusionTable {
   const FusionRow* rows = nullptr;
   size_t count = 0;
@@ -119,8 +120,8 @@ constexpr FusionTable table(const FusionRow (&rows)[N]) {
   return {rows, N};
 }
 
-/// A claim's tag from which its match is found again: the row, and which of its nodes, in ascending
-/// order, is the root.
+/// The tag of a fusion's claim, from which the compile call finds the match again: the index of the
+/// row, and the root's index among the claim's nodes in ascending order.
 struct FusionTag {
   uint32_t row = 0;
   uint32_t root_position = 0;
@@ -135,10 +136,10 @@ struct FusionTag {
   [[nodiscard]] uint64_t tag() const { return uint64_t{root_position} << 32 | row; }
 };
 
-/// The nodes of a claim that is compiled, and its root.
+/// The nodes of the claim being compiled, and its root.
 class ClaimedNodes {
  public:
-  /// INVALID_ARGUMENT: the tag is of none of `rows` rows, or names no node.
+  /// INVALID_ARGUMENT: the row of the tag is not below `rows`, or its root is no node of the claim.
   ClaimedNodes(const gantry_host* host, const gantry_compile& args, size_t rows)
       : nodes_(sorted(args)), index_(host, *args.graph, nodes_), tag_(FusionTag::from(args.tag)) {
     if (tag_.row >= rows || tag_.root_position >= nodes_.size()) {
@@ -154,15 +155,15 @@ class ClaimedNodes {
   [[nodiscard]] uint32_t root() const { return nodes_[tag_.root_position]; }
   [[nodiscard]] const std::vector<uint32_t>& nodes() const { return nodes_; }
   [[nodiscard]] const GraphIndex& index() const { return index_; }
-  /// In which the claim's nodes and no others may be fused.
+  /// A scope in which only the claim's nodes may be fused.
   [[nodiscard]] FusionScope scope() const {
     return {index_, [this](uint32_t node) {
               return std::binary_search(nodes_.begin(), nodes_.end(), node);
             }};
   }
 
-  /// INTERNAL: the match that the claim was made for is not found again, because the function that
-  /// matches is not pure.
+  /// Checks that compiling found the match that was claimed. INTERNAL: it did not, so the matcher
+  /// is not pure.
   void require_same(const char* kernel, const FusionMatch* match) const {
     if (match && match->nodes == nodes_) return;
     throw Error(GANTRY_INTERNAL, std::string(kernel) + ": the match at " +

@@ -12,7 +12,7 @@
 
 namespace gantry::sdk {
 
-/// What is known of a value before the run; `present()` is false for an absent optional input or
+/// What is known of a value before the run. `present()` is false for an absent optional input or
 /// output.
 class ValueView {
  public:
@@ -33,8 +33,8 @@ class ValueView {
   [[nodiscard]] int rank() const { return info_ ? info_->rank : -1; }
   /// Extent of an axis, -1 if it is not known before the run. Requires 0 <= axis < rank().
   [[nodiscard]] int64_t extent(int axis) const { return info_->shape[axis]; }
-  /// Name of an extent that is not known before the run: equal names are equal extents. Empty: it
-  /// has none. Requires 0 <= axis < rank().
+  /// Name of an extent that is not known before the run: equal names mean equal extents. Empty: the
+  /// extent has no name. Requires 0 <= axis < rank().
   [[nodiscard]] std::string_view symbol(int axis) const {
     return info_->symbols ? to_view(info_->symbols[axis]) : std::string_view();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph with what its nodes do not tell by themselves: who reads a value, and which slots a set
-// of nodes has by the rule of provider.h, section 3. For claims of several nodes.
+// An index of a graph: which nodes read a value, and which slots a set of nodes has by the rule of
+// provider.h, section 3. For claims of several nodes.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -14,30 +14,31 @@ namespace gantry::sdk {
 
 /// An input slot of a set of nodes.
 struct InputSlot {
-  uint32_t node = 0;             ///< that reads it
-  uint32_t position = 0;         ///< among the node's inputs and, behind them, its captures
+  uint32_t node = 0;             ///< the node that reads the value
+  uint32_t position = 0;         ///< index into the node's inputs followed by its captures
   uint32_t value = GANTRY_NONE;  ///< GANTRY_NONE: the input is absent
 };
 
-/// True if `holds(slot)` for every slot that reads the value. What a claim marks by one slot of a
-/// value (GANTRY_PORT_COMPILE_ONLY) has to hold for all of them, where its kernel looks for
-/// operands by value: a constant may be bound of a Clip and operand of an Add in one set.
+/// True if `holds(slot)` for every slot that reads the value. One set may read a constant through
+/// several slots, as the bound of a Clip and as an operand of an Add. A kernel that finds its
+/// operands by value may set a port flag such as GANTRY_PORT_COMPILE_ONLY only if the flag is right
+/// for all of them.
 template <class Holds>
 bool all_slots_of(const std::vector<InputSlot>& slots, uint32_t value, Holds&& holds) {
   return std::all_of(slots.begin(), slots.end(),
                      [&](const InputSlot& slot) { return slot.value != value || holds(slot); });
 }
 
-/// Borrows the graph of the call that made it, and never outlives that. Making one takes time
-/// n log n in the nodes' inputs, and no more than that for a few nodes of a large graph.
+/// Borrows the graph, and so must not outlive the claim or compile call that received it.
+/// Construction takes O(n log n) time in the number of inputs of the nodes indexed.
 class GraphIndex {
  public:
-  /// Of all nodes.
+  /// Indexes all nodes.
   GraphIndex(const gantry_host* host, const gantry_graph& graph) : host_(host), graph_(graph) {
     for (uint32_t node = 0; node < graph.node_count; ++node) add(node);
     std::sort(reads_.begin(), reads_.end());
   }
-  /// Of some nodes, which alone count as readers.
+  /// Indexes some nodes; only these count as readers.
   GraphIndex(const gantry_host* host, const gantry_graph& graph, const std::vector<uint32_t>& nodes)
       : host_(host), graph_(graph) {
     for (const uint32_t node : nodes) add(node);
@@ -52,22 +53,22 @@ class GraphIndex {
   }
   [[nodiscard]] const gantry_host* host() const { return host_; }
 
-  /// The node that makes a value; GANTRY_NONE: none, or there is no value.
+  /// The node that makes a value; GANTRY_NONE: no node does, or `value` is GANTRY_NONE.
   [[nodiscard]] uint32_t producer(uint32_t value) const {
     return value == GANTRY_NONE ? GANTRY_NONE : graph_.values[value]->producer;
   }
   [[nodiscard]] bool is_output(uint32_t value) const {
     return graph_.values[value]->is_graph_output != 0;
   }
-  /// The nodes that read a value, themselves or in a nested graph, ascending; one that reads it
-  /// twice is named twice.
+  /// The nodes that read a value, themselves or in their bodies, ascending. A node that reads it
+  /// twice is listed twice.
   [[nodiscard]] std::vector<uint32_t> readers(uint32_t value) const {
     std::vector<uint32_t> nodes;
     for (auto read = first_read(value); reads(read, value); ++read) nodes.push_back(read->second);
     return nodes;
   }
-  /// The node that alone reads a value, once; GANTRY_NONE: there are none or several, or the value
-  /// leaves the graph. Of an index of some nodes: one that is none of them, too.
+  /// The only reader of a value. GANTRY_NONE: the value has no read or several, is a graph output,
+  /// or its reader is not in the index.
   [[nodiscard]] uint32_t only_reader(uint32_t value) const {
     if (value == GANTRY_NONE || is_output(value) || graph_.values[value]->read_count != 1)
       return GANTRY_NONE;
@@ -75,7 +76,7 @@ class GraphIndex {
     return reads(read, value) ? read->second : GANTRY_NONE;
   }
 
-  /// Requires `nodes` in ascending order.
+  /// The input slots of a set of nodes. Requires `nodes` in ascending order.
   [[nodiscard]] std::vector<InputSlot> input_slots(const std::vector<uint32_t>& nodes) const {
     std::vector<InputSlot> slots;
     for (const uint32_t node : nodes) {
@@ -90,9 +91,9 @@ class GraphIndex {
     }
     return slots;
   }
-  /// Values of the output slots: what others read, what leaves the graph, what nobody reads.
-  /// GANTRY_NONE for an absent output. Requires `nodes` in ascending order, all of them in the
-  /// index.
+  /// Values of the output slots of a set of nodes: those that other nodes read, graph outputs, and
+  /// those that nobody reads. GANTRY_NONE for an absent output. Requires `nodes` in ascending
+  /// order, all of them in the index.
   [[nodiscard]] std::vector<uint32_t> output_slots(const std::vector<uint32_t>& nodes) const {
     std::vector<uint32_t> slots;
     for (const uint32_t node : nodes) {
@@ -124,7 +125,7 @@ class GraphIndex {
     return read != reads_.end() && read->first == value;
   }
 
-  // A value may have as many readers as the graph has nodes, so no list of them is made here.
+  // Makes no list of the readers: a value may have as many as the graph has nodes.
   [[nodiscard]] bool is_inner(uint32_t value, const std::vector<uint32_t>& nodes) const {
     const uint32_t read_count = graph_.values[value]->read_count;
     uint32_t found = 0;
@@ -137,7 +138,7 @@ class GraphIndex {
 
   const gantry_host* host_;
   const gantry_graph& graph_;
-  Reads reads_;  // value and node that reads it, sorted
+  Reads reads_;  // (value, node that reads it), sorted
 };
 
 }  // namespace gantry::sdk

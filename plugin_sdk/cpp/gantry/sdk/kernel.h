@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel in C++ and what it sees of one run. A Kernel is immutable after construction and run
-// from any thread; what changes belongs in its KernelContext or in the run's scratch memory.
+// A kernel in C++ and what it sees of one run. A Kernel is immutable after construction and may run
+// on several threads at once; mutable state belongs in its KernelContext or in the run's scratch
+// memory.
 #pragma once
 
 #include <gantry/sdk/error.h>
@@ -43,8 +44,8 @@ struct Shape {
   friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
 };
 
-/// A named span in the trace, if one is being taken, from here to the end of the block; on one
-/// thread. Ask for it where a kernel has parts that are worth telling apart, outside inner loops.
+/// A named span in the trace, if one is being taken: from construction to destruction, which must
+/// be on one thread. For the main parts of a kernel, outside inner loops.
 class Span {
  public:
   Span(const gantry_host* host, gantry_run* run, std::string_view name)
@@ -62,8 +63,8 @@ class Span {
   gantry_run* run_;
 };
 
-/// Mutable state of a kernel, one for each of the host's execution contexts: never used by two runs
-/// at a time.
+/// Mutable state of a kernel, one object per execution context of the host. Two runs never use one
+/// object at the same time.
 class KernelContext {
  public:
   KernelContext() = default;
@@ -72,8 +73,8 @@ class KernelContext {
   virtual ~KernelContext() = default;
 };
 
-/// One run of a kernel, as the host described it. Lives on the stack of the trampoline; used by the
-/// calling thread only, except that parallel_for bodies may read from it.
+/// One run of a kernel: its inputs, outputs and the host's run services. Valid until Kernel::run
+/// returns. Used by the calling thread only, except that parallel_for bodies may read from it.
 class Call {
  public:
   Call(const gantry_host* host, const gantry_call* call, void* context)
@@ -84,8 +85,8 @@ class Call {
   [[nodiscard]] bool has_input(int slot) const {
     return slot < input_count() && call_->values[slot];
   }
-  /// Tensor in an input slot. Requires has_input(slot) and a tensor value (the model's types
-  /// promise it).
+  /// Tensor in an input slot. Requires has_input(slot) and a tensor value, as the model's types
+  /// say.
   [[nodiscard]] const gantry_tensor& input(int slot) const { return *call_->inputs[slot]; }
   [[nodiscard]] const gantry_value* value(int slot) const { return call_->values[slot]; }
   /// Dense elements of an input slot.
@@ -96,7 +97,8 @@ class Call {
   [[nodiscard]] Shape shape(int slot) const { return Shape(*call_->inputs[slot]); }
 
   [[nodiscard]] bool wants(int slot) const { return slot < output_count() && call_->wanted[slot]; }
-  /// Asks the host for output `slot`.
+  /// Asks the host for the memory of output `slot`; see gantry_host.output. Throws the host's
+  /// error.
   gantry_tensor& output(int slot, uint32_t dtype, Shape shape) {
     gantry_tensor* tensor = nullptr;
     check(host_, host_->output(call_->run, static_cast<uint32_t>(slot), dtype,
@@ -110,7 +112,8 @@ class Call {
     check(host_, host_->output_value(call_->run, static_cast<uint32_t>(slot), value));
   }
 
-  /// Uninitialised memory until run() returns, for `count` elements of a trivial type.
+  /// Uninitialised memory of the kernel's device for `count` elements of a trivial type, valid
+  /// until the kernel's work is complete.
   template <class T>
   [[nodiscard]] T* scratch(int64_t count) {
     static_assert(std::is_trivially_destructible_v<T>, "scratch memory is not destroyed");
@@ -119,8 +122,8 @@ class Call {
     return static_cast<T*>(memory);
   }
 
-  /// body(begin, end) over disjoint ranges that cover [0, count), at least `grain` items each but
-  /// the last.
+  /// Calls body(begin, end) on disjoint ranges that cover [0, count), of at least `grain` items
+  /// each but the last, and returns when all are done; see gantry_host.parallel_for.
   template <class Body>
   void parallel_for(int64_t count, int64_t grain, Body&& body) {
     if (count <= grain) {
@@ -159,8 +162,8 @@ class Call {
   void* context_;
 };
 
-/// A compiled claim. Made by a row's factory from the node; destroyed by the host after the last
-/// run.
+/// A compiled claim. The factory of a row makes it from the node; the host destroys it after the
+/// last run.
 class Kernel {
  public:
   Kernel() = default;
@@ -171,10 +174,10 @@ class Kernel {
   /// State for one execution context, found in Call::context; null: none is needed.
   [[nodiscard]] virtual std::unique_ptr<KernelContext> make_context() const { return nullptr; }
 
-  /// For people: what computes the claim, and why what would have been preferred does not. Empty:
-  /// not told.
+  /// gantry_kernel.implementation: the implementation that computes the claim, and why a preferred
+  /// one does not. Empty: not reported.
   [[nodiscard]] const std::string& implementation() const { return implementation_; }
-  /// While the claim is compiled.
+  /// Requires that the claim is still being compiled.
   void set_implementation(std::string text) { implementation_ = std::move(text); }
 
  private:

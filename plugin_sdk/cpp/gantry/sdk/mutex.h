@@ -64,12 +64,12 @@ class GANTRY_THREAD_ANNOTATION(scoped_lockable) MutexLock {
   Mutex& mutex_;
 };
 
-/// Gives a mutex that the thread holds back to the end of a scope, then locks it again, also where
+/// Unlocks a mutex that the thread holds, and locks it again at the end of the scope, also where
 /// the scope ends by an exception.
 class GANTRY_THREAD_ANNOTATION(scoped_lockable) MutexUnlock {
  public:
   explicit MutexUnlock(Mutex& mutex) GANTRY_RELEASE(mutex) : mutex_(mutex) { mutex_.unlock(); }
-  ~MutexUnlock() GANTRY_RELEASE() { mutex_.lock(); }  // so the analysis wants it said
+  ~MutexUnlock() GANTRY_RELEASE() { mutex_.lock(); }  // the analysis requires RELEASE here
   MutexUnlock(const MutexUnlock&) = delete;
   MutexUnlock& operator=(const MutexUnlock&) = delete;
 
@@ -77,9 +77,9 @@ class GANTRY_THREAD_ANNOTATION(scoped_lockable) MutexUnlock {
   Mutex& mutex_;
 };
 
-/// Each wait gives the mutex back while it waits and holds it again when it returns. A wait may end
-/// without a notification: wait in a loop that tests the condition, which the analysis then checks
-/// (it does not look into a predicate passed as a lambda).
+/// A wait unlocks the mutex while it waits and holds it again when it returns. A wait may end
+/// without a notification, so wait in a loop that tests the condition. The analysis checks such a
+/// loop; it does not look into a predicate passed as a lambda.
 class CondVar {
  public:
   CondVar() = default;
@@ -90,14 +90,14 @@ class CondVar {
     Adopted adopted(mutex.mutex_);
     changed_.wait(adopted.lock);
   }
-  /// False: the time has come.
+  /// False: timed out.
   template <typename Clock, typename Duration>
   bool wait_until(Mutex& mutex, const std::chrono::time_point<Clock, Duration>& end)
       GANTRY_REQUIRES(mutex) {
     Adopted adopted(mutex.mutex_);
     return changed_.wait_until(adopted.lock, end) == std::cv_status::no_timeout;
   }
-  /// False: that long has passed.
+  /// False: timed out.
   template <typename Rep, typename Period>
   bool wait_for(Mutex& mutex, const std::chrono::duration<Rep, Period>& time)
       GANTRY_REQUIRES(mutex) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matchers: small questions about a node and its neighbours, of which the patterns of fused kernels
-// are made. A match names operators, constant operands, single readers, commutative operands and
-// equal extents, and walks the graph through these functions only. Pure functions, any thread.
+// Matchers: small predicates on a node and its neighbours, from which the patterns of fused kernels
+// are built: operators, constant operands, single readers, commutative operands, equal extents.
+// Pure functions, any thread.
 #pragma once
 
 #include <gantry/sdk/graph_index.h>
@@ -16,7 +16,8 @@ namespace gantry::sdk {
 /// Any number of inputs.
 inline constexpr int kAnyInputs = -1;
 
-/// True of a node of ai.onnx with that operator and `inputs` inputs, all of them present.
+/// True of a node of ai.onnx with that operator and, unless kAnyInputs, `inputs` inputs, all of
+/// them present.
 inline bool is_operator(const GraphIndex& index, uint32_t node, std::string_view op_type,
                         int inputs = kAnyInputs) {
   if (node == GANTRY_NONE) return false;
@@ -30,14 +31,14 @@ inline bool is_operator(const GraphIndex& index, uint32_t node, std::string_view
   return true;
 }
 
-/// The node that makes a value, if it is such an operator; else GANTRY_NONE.
+/// The node that makes a value, if is_operator() holds for it; else GANTRY_NONE.
 inline uint32_t producer_of(const GraphIndex& index, uint32_t value, std::string_view op_type,
                             int inputs = kAnyInputs) {
   const uint32_t node = index.producer(value);
   return is_operator(index, node, op_type, inputs) ? node : GANTRY_NONE;
 }
 
-/// The node that alone reads a value, once, if it is such an operator; else GANTRY_NONE.
+/// The only reader of a value, if is_operator() holds for it; else GANTRY_NONE.
 inline uint32_t only_reader_of(const GraphIndex& index, uint32_t value, std::string_view op_type,
                                int inputs = kAnyInputs) {
   const uint32_t node = index.only_reader(value);
@@ -49,8 +50,8 @@ inline uint32_t result_of(const GraphIndex& index, uint32_t node) {
   return index.raw(node).output_count > 0 ? index.raw(node).outputs[0] : GANTRY_NONE;
 }
 
-/// Of a node's two operands, in either order, the one that is not `value`; GANTRY_NONE: neither is,
-/// or both are.
+/// The other operand of a node with two inputs, one of which is `value`. GANTRY_NONE: the node has
+/// another number of inputs, or none or both of them are `value`.
 inline uint32_t other_operand(const GraphIndex& index, uint32_t node, uint32_t value) {
   const gantry_node& raw = index.raw(node);
   if (raw.input_count != 2 || (raw.inputs[0] == value) == (raw.inputs[1] == value))
@@ -58,7 +59,8 @@ inline uint32_t other_operand(const GraphIndex& index, uint32_t node, uint32_t v
   return raw.inputs[raw.inputs[0] == value ? 1 : 0];
 }
 
-/// The number of a constant f32 or f64 tensor of one element and any rank.
+/// The element of a constant float32 or float64 tensor of one element and any rank; nothing for
+/// every other value.
 inline std::optional<double> scalar_constant(const ValueView& value) {
   const gantry_tensor* tensor = value.constant();
   if (!tensor || !tensor->data) return std::nullopt;
@@ -78,15 +80,15 @@ inline std::optional<double> scalar_constant(const ValueView& value) {
   return std::nullopt;
 }
 
-/// True of such a constant that is `number` as far as f32 tells.
+/// True of a scalar_constant() that equals `number` to a relative error of 1e-6 (float32).
 inline bool is_scalar_constant(const ValueView& value, double number) {
   constexpr double kRelative = 1e-6;
   const std::optional<double> found = scalar_constant(value);
   return found && std::abs(*found - number) <= kRelative * std::abs(number);
 }
 
-/// True if both values have the same shape in every run, as far as the graph tells: extents are
-/// equal numbers, or unknown ones of one name.
+/// True if the graph says that both values have the same shape in every run: each pair of extents
+/// is known and equal, or unknown with the same name.
 inline bool has_equal_extents(const GraphIndex& index, uint32_t a, uint32_t b) {
   if (a == GANTRY_NONE || b == GANTRY_NONE) return false;
   const ValueView first = index.value(a);

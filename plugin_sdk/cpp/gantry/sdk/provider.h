@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The base of a provider written in C++: negotiates, answers claims from kernel rows and fusion
-// rows, compiles rows to kernels. Derive, give the tables, report the devices, and put
-// GANTRY_DEFINE_PROVIDER(Class) into one source file.
+// The base class of a provider written in C++: negotiates the version, answers claims from kernel
+// rows and fusion rows, compiles rows to kernels. Derive from Provider, pass the tables, report the
+// devices, and put GANTRY_DEFINE_PROVIDER(Class) into one source file.
 #pragma once
 
 #include <gantry/sdk/fusion.h>
@@ -14,8 +14,8 @@
 
 namespace gantry::sdk {
 
-/// Fails unless a struct of the host's has the members that every version of the boundary has. Of
-/// those that came later each use asks GANTRY_HAS itself.
+/// Throws ABI_MISMATCH unless a struct of the host has the members of version 1.0. Code that uses a
+/// later member tests GANTRY_HAS itself.
 inline void require_members(bool are_there, const char* name) {
   if (are_there) return;
   throw Error(GANTRY_ABI_MISMATCH,
@@ -46,20 +46,20 @@ class Provider {
 
   /// Reports the devices; see gantry_provider_api.devices.
   virtual void devices(const gantry_device_sink& sink) = 0;
-  /// A provider may narrow its rows (by options, by device): empty to take the node, else the
-  /// reason why not.
+  /// Narrows the rows, by options or by device. Returns an empty string to take the node, else the
+  /// reason why not. Asked only for nodes that a kernel row takes.
   [[nodiscard]] virtual std::string refuses(const NodeView&, uint32_t /*device*/) const {
     return {};
   }
 
-  /// Estimated time of one run of a node that is claimed, in nanoseconds; negative: unknown.
-  /// sdk/work.h has what estimates rest on.
+  /// Estimated time of one run of a claimed node, in nanoseconds; negative: unknown. A fusion has
+  /// the estimate of its root. work_of (sdk/work.h) counts a node's operations and bytes.
   [[nodiscard]] virtual double estimated_ns(const NodeView&, uint32_t /*device*/) const {
     return -1;
   }
 
-  /// Answers the claim question; see gantry_provider_api.claim. By default from the rows. Nodes of
-  /// a fusion are claimed one by one too, for when the host does not grant the fusion.
+  /// Answers gantry_provider_api.claim, by default from the rows. Nodes of a fusion are claimed one
+  /// by one too, in case the host does not grant the fusion.
   virtual void claim(const gantry_claim_request& request) const {
     if (fusions_.count > 0) claim_fusions(request);
     for (uint32_t i = 0; i < request.graph->node_count; ++i) {
@@ -86,10 +86,10 @@ class Provider {
     return rows_[args.tag]->factory(NodeView(host_, args.graph, args.graph->nodes[args.nodes[0]]));
   }
 
-  /// The same with what is left for a later start, which gets it back as `args.blob`: a few bytes
-  /// (sdk/blob.h) in `blob`, as long as the kernel lives; empty: nothing. Each kernel must say the
-  /// same again when it was made from what it had said. Providers with large compiled forms set
-  /// gantry_kernel.serialize themselves.
+  /// As compile(), and sets `blob` to what the host caches for a later start of the process, which
+  /// receives it as `args.blob` (see sdk/blob.h); empty: nothing. A kernel compiled from a blob
+  /// must set an equal blob. The blob is held in memory as long as the kernel, so it should be
+  /// small; providers with large compiled forms set gantry_kernel.serialize themselves.
   [[nodiscard]] virtual std::unique_ptr<Kernel> compile_keeping(const gantry_compile& args,
                                                                 std::string& /*blob*/) const {
     return compile(args);
@@ -99,8 +99,8 @@ class Provider {
   [[nodiscard]] const gantry_provider_api* api() const { return &api_; }
 
  protected:
-  /// The table handed to the host; a derived class with devices of its own fills in the device
-  /// slots.
+  /// The table that the host receives. A derived class whose devices have memory of their own fills
+  /// in the device slots.
   gantry_provider_api api_ = {};
 
  private:
@@ -255,7 +255,8 @@ class Provider {
 
   static constexpr size_t kNoRow = static_cast<size_t>(-1);
 
-  /// The first row that takes the node; kNoRow with the reason of the row that came nearest.
+  /// The first row that takes the node; kNoRow: none, and `reason` is that of the last row of the
+  /// node's version, or names the versions supported.
   size_t select(const NodeView& node, uint32_t device, std::string& reason) const {
     const auto found = index_.find(node.op_type());
     reason = "no kernel for operator " + std::string(node.op_type()) +
@@ -301,10 +302,11 @@ class Provider {
   std::map<std::string, std::vector<size_t>, std::less<>> index_;
 };
 
-/// Negotiates and hands over a new provider of class P; the body of gantry_provider_v1.
+/// Negotiates the version and returns a new provider of class P in `accept`; the implementation of
+/// gantry_provider_v1. ABI_MISMATCH: the host has another layout of provider.h.
 template <class P>
 gantry_error* enter(const gantry_offer* offer, gantry_accept* accept) noexcept {
-  // Nobody to make an error: the host sees that there is no table.
+  // Without a host table no error can be made; the host sees that `accept` has no table.
   if (!GANTRY_HAS(offer, host) || !GANTRY_HAS(offer->host, error_release)) return nullptr;
   return guard(offer->host, [&] {
     require_members(GANTRY_HAS(offer, options), "gantry_offer");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel rows: the const tables from which a provider answers claims. A row says which operator,
-// which schema versions and which element types a factory serves, and what its slots want. Tables
-// stand at the foot of the file that implements them.
+// Kernel rows: the const tables from which a provider answers claims. A row names the operator, the
+// schema versions and the element types that a factory supports, and what its slots require. Put
+// a table at the end of the file that implements its kernels.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -43,35 +43,37 @@ inline constexpr DTypeSet kString = dtypes(GANTRY_STRING);
 inline constexpr DTypeSet kFixedSize = kNumbers | kFloat8s | kComplex | kBool;
 inline constexpr DTypeSet kAllTypes = kFixedSize | kPacked | kString;
 
-/// What the slots of a single-node kernel want; bit i of a mask is slot i.
+/// What the slots of a single-node kernel require and allow; bit i of a mask is slot i.
 struct Marks {
   uint64_t host_inputs = 0;        ///< in host memory, whatever the device
   uint64_t signature_inputs = 0;   ///< the value decides output shapes (implies host memory)
   uint64_t unaligned_inputs = 0;   ///< constants may start at any byte
-  uint64_t shape_only_inputs = 0;  ///< the data are never looked at
+  uint64_t shape_only_inputs = 0;  ///< only type and shape are read, never the data
   uint64_t overwrites = 0;         ///< output 0 may be written over these inputs
   uint32_t repeats = GANTRY_NONE;  ///< output 0 has the bytes of this input
 };
 
 using Factory = std::unique_ptr<Kernel> (*)(const NodeView& node);
-/// Further conditions: empty if the row takes the node, else why not, in a sentence without a final
-/// stop.
+/// Further conditions on a node. Returns an empty string if the row takes it, else the reason, a
+/// sentence without a final stop.
 using Condition = std::string (*)(const NodeView& node);
 
+/// A kernel for one operator. Rows of an operator are tried in table order; the first that takes a
+/// node claims it.
 struct KernelRow {
   const char* op_type;
-  int first_version;  ///< since_version of the oldest schema served
-  int last_version;   ///< of the newest
+  int first_version;  ///< since_version of the oldest schema supported
+  int last_version;   ///< since_version of the newest; kLatest: no limit
   DTypeSet dtypes;    ///< of `typed_slot`; checked only where the graph knows the type
   Factory factory;
   Marks marks = {};
   Condition condition = nullptr;
   const char* domain = "";
   const char* kernel = nullptr;  ///< name shown to users; null: the operator's name
-  int typed_slot = 0;            ///< input whose element type `dtypes` speaks of; -1: output 0
+  int typed_slot = 0;            ///< input whose element type must be in `dtypes`; -1: output 0
 };
 
-/// A family's rows; `all_kernels.cc` lists the tables.
+/// The rows of an operator family. A provider passes its tables to the constructor of Provider.
 struct KernelTable {
   const KernelRow* rows;
   size_t count;

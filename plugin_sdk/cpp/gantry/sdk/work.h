@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much there is to do in a node, as far as its types tell: what a provider's estimate of time
-// rests on. Pure functions.
+// The work of a node, computed from its types: operations and bytes, from which a provider
+// estimates its time. Pure functions.
 #pragma once
 
 #include <gantry/sdk/bits.h>
@@ -18,7 +18,7 @@ struct Work {
   double bytes = 0;
 };
 
-/// Product of the extents from axis `first` on, unknown ones as 1.
+/// Product of the extents from axis `first` on; unknown extents count as 1.
 inline double extents(const ValueView& value, int first = 0) {
   double product = 1;
   for (int axis = first; axis < value.rank(); ++axis) {
@@ -28,9 +28,8 @@ inline double extents(const ValueView& value, int first = 0) {
   return product;
 }
 
-/// Products and convolutions are counted as such (for each element of the result, or of the input
-/// of a ConvTranspose, two operations per weight that it meets), all else as one operation per
-/// element of the outputs.
+/// The work of one node. Conv, ConvTranspose, MatMul and Gemm: two operations for each
+/// multiply-accumulate. Every other operator: one operation for each element of its outputs.
 inline Work work_of(const NodeView& node) {
   Work work;
   const auto add = [&](const ValueView& value) {
