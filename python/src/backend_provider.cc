@@ -40,6 +40,7 @@ struct Backend {
 
 /// Rows are only appended and never move.
 struct Backends {
+  std::mutex registering;  // held while one is added, without the GIL; locked before `mutex`
   std::mutex mutex;
   std::array<Backend, kMostBackends> rows;
   size_t count = 0;
@@ -307,8 +308,13 @@ size_t add_row(Backends& all, const std::string& device_type, nb::object adapter
 void register_backend(const std::string& device_type, nb::object adapter,
                       const std::string& manifest) {
   Backends& all = backends();
-  const size_t row = add_row(all, device_type, std::move(adapter), manifest);
   const Unlocked unlocked;
+  const std::lock_guard one_at_a_time(all.registering);
+  size_t row = 0;
+  {
+    const Locked locked;  // `adapter` is an object of Python
+    row = add_row(all, device_type, std::move(adapter), manifest);
+  }
   runtime().add_provider(reinterpret_cast<void*>(all.rows[row].entry), manifest);
   const std::lock_guard lock(all.mutex);
   all.count = row + 1;

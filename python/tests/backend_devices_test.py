@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """gantry.register_backend: classes with ONNX's Backend interface as devices, alone and beside others."""
 
+import concurrent.futures
 import gc
+import threading
 
 import numpy as np
 import onnx
@@ -226,3 +228,19 @@ def test_sessions_with_a_runtime_of_their_own_see_the_class(register):
     session = gantry.Session(model(), device=device, config={"providers": {"isolation": {}}})
     np.testing.assert_allclose(session.run({"x": X})["y"], Y)
     assert device in [row.type for row in gantry.devices(config={"providers": {"isolation": {}}})]
+
+
+def test_classes_registered_at_the_same_time_are_all_there():
+    names = [f"SAMETIME{i}" for i in range(6)]
+    classes, start = [backend() for _ in names], threading.Barrier(len(names))
+
+    def register(name, of):
+        start.wait()
+        gantry.register_backend(name, of)
+
+    with concurrent.futures.ThreadPoolExecutor(len(names)) as threads:
+        list(threads.map(register, names, classes))
+    model = onnx.parser.parse_model(TEXT)
+    for name, of in zip(names, classes):
+        gantry.Session(model, device=name).run({"x": X})
+        assert of.runs, name
