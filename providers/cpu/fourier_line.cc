@@ -60,7 +60,7 @@ void FourierLine<R>::run_halved(const R* x, R* y, Split<R> first, Split<R> secon
   const Split<R> done = plan_.run(first, second, work);
   done.re[half] = done.re[0];
   done.im[half] = done.im[0];
-  simd::untangle(half, done.re, done.im, roots_.re.data(), roots_.im.data(), y);
+  simd::real_fft_post(half, done.re, done.im, roots_.re.data(), roots_.im.data(), y);
   for (int64_t i = half + 1; i < shape_.spectrum(); ++i) {
     y[2 * i] = y[2 * (shape_.points - i)];
     y[2 * i + 1] = -y[2 * (shape_.points - i) + 1];
@@ -75,7 +75,8 @@ void FourierLine<R>::run_halved_back(const R* x, R* y, Split<R> first, Split<R> 
   // The spectrum of a real signal is real there.
   first.im[0] = 0;
   first.im[half] = 0;
-  simd::tangle(half, first.re, first.im, roots_.re.data(), roots_.im.data(), second.re, second.im);
+  simd::inverse_real_fft_pre(half, first.re, first.im, roots_.re.data(), roots_.im.data(),
+                             second.re, second.im);
   const Split<R> done = plan_.run(second.exchanged(), first.exchanged(), work).exchanged();
   simd::join(done.re, done.im, R{1} / static_cast<R>(shape_.points), half, y);
 }

@@ -139,7 +139,7 @@ class SimProvider final : public sdk::Provider {
     if (!choices.refusal().empty()) {
       const std::string line =
           node.label() +
-          ": compiled afresh, as its compiled form does not fit: " + choices.refusal();
+          ": compiled anew; the compiled-model cache cannot be used: " + choices.refusal();
       host()->log(GANTRY_LOG_INFO, sdk::to_str(line));
     }
     choices.keep("program", [&] { return std::string(node.op_type()) + ".sim"; });

@@ -68,7 +68,7 @@ class X86Provider final : public sdk::Provider {
     if (!choices.refusal().empty()) {
       const std::string line =
           index.node(claim.root()).label() +
-          ": compiled afresh, as its compiled form does not fit: " + choices.refusal();
+          ": compiled anew; the compiled-model cache cannot be used: " + choices.refusal();
       host()->log(GANTRY_LOG_INFO, sdk::to_str(line));
     }
     std::unique_ptr<sdk::Kernel> made =

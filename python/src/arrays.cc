@@ -14,7 +14,7 @@
 #include "dlpack_import.h"
 #include "dtypes.h"
 #include "errors.h"
-#include "interpreter_lock.h"
+#include "gil.h"
 
 namespace gantry::python {
 namespace {
@@ -49,7 +49,7 @@ class BufferHold {
   explicit BufferHold(const Py_buffer& buffer) : buffer_(buffer) {}
   ~BufferHold() {
     if (!Py_IsInitialized()) return;
-    const Locked lock;
+    const GilAcquire lock;
     PyBuffer_Release(&buffer_);
   }
   BufferHold(const BufferHold&) = delete;
@@ -448,7 +448,7 @@ nb::object array_of(const Tensor& tensor) {
   if (tensor.is_on_host()) return to_array(tensor);
   std::optional<Tensor> host;
   {
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     host.emplace(tensor.dtype(), tensor.shape());
     Session::copy(tensor, *host);
   }

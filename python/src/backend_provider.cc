@@ -19,8 +19,8 @@
 
 #include "arrays.h"
 #include "bindings.h"
+#include "gil.h"
 #include "graph_description.h"
-#include "interpreter_lock.h"
 #include "process_runtime.h"
 
 namespace gantry::python {
@@ -57,7 +57,7 @@ template <class Ask>
 void ask_python(const Backend& backend, const char* method, const std::string& subject, Ask&& ask) {
   const sdk::Error ending(GANTRY_UNAVAILABLE, backend.device_type + ": the program is ending");
   if (!Py_IsInitialized()) throw ending;
-  const Locked locked;
+  const GilAcquire locked;
   if (!backend.adapter.is_valid()) throw ending;
   try {
     ask();
@@ -106,7 +106,7 @@ class BackendKernel final : public sdk::Kernel {
       static_cast<void>(part_.release());
       return;
     }
-    const Locked locked;
+    const GilAcquire locked;
     kernels().erase(this);
     part_ = nb::object();
   }
@@ -124,7 +124,7 @@ class BackendKernel final : public sdk::Kernel {
         if (call.wants(output_slots_[i])) take(call, i, results[i]);
       }
       results = nb::object();
-      warn_of_kept(given);
+      warn_of_retained_inputs(given);
     });
   }
 
@@ -209,7 +209,7 @@ class BackendKernel final : public sdk::Kernel {
 
   // After a run the session reuses the memory of inputs, so a class that retains the arrays gets
   // copies from then on. The first run passes copies, which may be retained.
-  void warn_of_kept(GivenTensors& given) const {
+  void warn_of_retained_inputs(GivenTensors& given) const {
     given.tensors.clear();
     const bool is_kept = std::any_of(given.owners.begin(), given.owners.end(),
                                      [](const auto& owner) { return owner.use_count() > 1; });
@@ -308,11 +308,11 @@ size_t add_row(Backends& all, const std::string& device_type, nb::object adapter
 void register_backend(const std::string& device_type, nb::object adapter,
                       const std::string& manifest) {
   Backends& all = backends();
-  const Unlocked unlocked;
+  const GilRelease unlocked;
   const std::lock_guard one_at_a_time(all.registering);
   size_t row = 0;
   {
-    const Locked locked;  // `adapter` is an object of Python
+    const GilAcquire locked;  // `adapter` is an object of Python
     row = add_row(all, device_type, std::move(adapter), manifest);
   }
   runtime().add_provider(reinterpret_cast<void*>(all.rows[row].entry), manifest);

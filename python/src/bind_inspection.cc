@@ -8,7 +8,7 @@
 
 #include "bindings.h"
 #include "dtypes.h"
-#include "interpreter_lock.h"
+#include "gil.h"
 #include "model_source.h"
 
 namespace gantry::python {
@@ -58,7 +58,7 @@ void bind_inspection(nb::module_& module) {
       "inspect",
       [](nb::handle model) {
         const GivenModel given = given_model(model);
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         return inspect(given.source);
       },
       nb::arg("model"), nb::sig("def inspect(model: typing.Any) -> ModelSummary"),

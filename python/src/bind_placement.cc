@@ -8,7 +8,7 @@
 #include <string>
 
 #include "bindings.h"
-#include "interpreter_lock.h"
+#include "gil.h"
 #include "model_source.h"
 
 namespace gantry::python {
@@ -87,7 +87,7 @@ void bind_placement(nb::module_& module) {
       [](nb::handle model, const std::optional<std::string>& device, nb::handle config) {
         const GivenModel given = given_model(model);
         const SessionSetup setup = session_setup(device, config);
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         ChosenRuntime chosen(setup);
         return check(chosen.get(), given.source, setup.options);
       },

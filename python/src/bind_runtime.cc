@@ -9,7 +9,7 @@
 
 #include "backend_provider.h"
 #include "bindings.h"
-#include "interpreter_lock.h"
+#include "gil.h"
 #include "model_source.h"
 
 namespace gantry::python {
@@ -54,7 +54,7 @@ void bind_devices(nb::module_& module) {
       "devices",
       [](nb::handle config) {
         const GivenConfig given = given_config(config);
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         if (given.json.empty() && given.file.empty()) return runtime().devices();
         Runtime asked({given.json, given.file});
         add_backend_providers(asked);
@@ -70,7 +70,7 @@ void bind_devices(nb::module_& module) {
   module.def(
       "supports_device",
       [](const std::string& device) {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         return runtime().supports_device(device);
       },
       nb::arg("device"),
@@ -109,7 +109,7 @@ void bind_report(nb::module_& module) {
   module.def(
       "report",
       [](bool open) {
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         return runtime().report(open);
       },
       nb::arg("open") = true,

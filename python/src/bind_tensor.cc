@@ -15,7 +15,7 @@
 #include "dlpack_export.h"
 #include "dtypes.h"
 #include "errors.h"
-#include "interpreter_lock.h"
+#include "gil.h"
 #include "process_runtime.h"
 
 namespace gantry::python {
@@ -61,7 +61,7 @@ void bind_tensor(nb::module_& module) {
       .def(
           "copy_from",
           [](Tensor& tensor, const Tensor& source) {
-            const Unlocked unlocked;
+            const GilRelease unlocked;
             Session::copy(source, tensor);
           },
           nb::arg("source"))
@@ -73,7 +73,7 @@ void bind_tensor(nb::module_& module) {
             info.kind = Kind::kTensor;
             info.dtype = tensor.dtype();
             const Tensor host = to_host_tensor(source, info);
-            const Unlocked unlocked;
+            const GilRelease unlocked;
             Session::copy(host, tensor);
           },
           nb::arg("source"), nb::sig("def copy_from(self, source: typing.Any) -> None"),
@@ -107,7 +107,7 @@ void bind_tensor(nb::module_& module) {
       "allocate_on",
       [](const std::string& device, nb::handle dtype, std::vector<int64_t> shape) {
         const DType type = given_dtype(dtype);
-        const Unlocked unlocked;
+        const GilRelease unlocked;
         return runtime().allocate_on(device, type, std::move(shape));
       },
       nb::arg("device"), nb::arg("dtype"), nb::arg("shape"),

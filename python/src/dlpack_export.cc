@@ -13,7 +13,7 @@
 
 #include "arrays.h"
 #include "dlpack_types.h"
-#include "interpreter_lock.h"
+#include "gil.h"
 
 namespace gantry::python {
 namespace {
@@ -78,7 +78,7 @@ nb::object dlpack_capsule(const Tensor& tensor, nb::handle stream, nb::handle ma
   auto kept = std::make_unique<Tensor>(tensor);
   void* data = kept->data();
   const nb::capsule owner(kept.get(), [](void* held) noexcept {
-    const Unlocked unlocked;  // releasing a borrowed tensor waits for the device
+    const GilRelease unlocked;  // releasing a borrowed tensor waits for the device
     delete static_cast<Tensor*>(held);
   });
   kept.release();

@@ -14,7 +14,7 @@
 #include "dlpack_check.h"
 #include "dlpack_types.h"
 #include "errors.h"
-#include "interpreter_lock.h"
+#include "gil.h"
 
 namespace gantry::python {
 namespace {
@@ -36,7 +36,7 @@ class Hold {
       (void)held_.release();  // the interpreter has ended and cannot free it
       return;
     }
-    const Locked lock;
+    const GilAcquire lock;
     held_.reset();
   }
   Hold(const Hold&) = delete;
@@ -190,13 +190,13 @@ template <class A>
 Tensor adopted(nb::handle object, const std::string& subject, const Session& session,
                DlpackDevice device, const void*& address) {
   const auto ask = [&](uintptr_t stream) {
-    const Locked lock;
+    const GilAcquire lock;
     ForeignMemory memory = hand_over<A>(object, subject, stream);
     address = memory.data;
     return memory;
   };
   try {
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     return session.adopt(device, ask);
   } catch (const Error& error) {
     throw error.message().rfind(subject, 0) == 0 ? error : error.in(subject);

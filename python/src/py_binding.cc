@@ -14,17 +14,17 @@ namespace gantry::python {
 namespace nb = nanobind;
 
 // Marks a call in progress. Throws INVALID_ARGUMENT if another thread's call is.
-class PyBinding::Turn {
+class PyBinding::CallGuard {
  public:
-  explicit Turn(std::atomic<bool>& is_busy) : is_busy_(is_busy) {
+  explicit CallGuard(std::atomic<bool>& is_busy) : is_busy_(is_busy) {
     if (!is_busy_.exchange(true)) return;
     throw Error(Code::kInvalidArgument,
                 "Binding: expected one thread at a time, found a call while another thread's goes "
                 "on; make a Binding for each thread");
   }
-  ~Turn() { is_busy_.store(false); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  ~CallGuard() { is_busy_.store(false); }
+  CallGuard(const CallGuard&) = delete;
+  CallGuard& operator=(const CallGuard&) = delete;
 
  private:
   std::atomic<bool>& is_busy_;
@@ -36,7 +36,7 @@ PyBinding::PyBinding(nb::object session)
       binding_(session_.session()) {}
 
 void PyBinding::input(const std::string& name, nb::handle value) {
-  const Turn turn(is_busy_);
+  const CallGuard turn(is_busy_);
   const std::vector<ValueInfo>& infos = session_.session().inputs();
   const auto info = std::find_if(infos.begin(), infos.end(),
                                  [&](const ValueInfo& one) { return one.name == name; });
@@ -45,25 +45,25 @@ void PyBinding::input(const std::string& name, nb::handle value) {
 }
 
 void PyBinding::output(const std::string& name, nb::object target) {
-  const Turn turn(is_busy_);
+  const CallGuard turn(is_busy_);
   binding_.output(name, to_target(target, "output \"" + name + "\"", session_.session()));
   targets_[name] = std::move(target);
 }
 
 void PyBinding::output_on(const std::string& name, const std::string& device) {
-  const Turn turn(is_busy_);
+  const CallGuard turn(is_busy_);
   binding_.output_on(name, device);
   targets_.erase(name);
 }
 
 void PyBinding::run(std::optional<double> timeout, CancelToken* token) {
-  const Turn turn(is_busy_);
+  const CallGuard turn(is_busy_);
   RunOptions options = run_options(timeout);
   run_interruptibly(options, token, [&] { binding_.run(options); });
 }
 
 nb::object PyBinding::result(const std::string& name) {
-  const Turn turn(is_busy_);
+  const CallGuard turn(is_busy_);
   const Value value = binding_.result(name);
   const auto target = targets_.find(name);
   return target == targets_.end() ? to_python(value) : target->second;

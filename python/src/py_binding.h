@@ -34,7 +34,7 @@ class PyBinding {
   [[nodiscard]] nanobind::object result(const std::string& name);
 
  private:
-  class Turn;
+  class CallGuard;
 
   nanobind::object owner_;
   PySession& session_;

@@ -9,7 +9,7 @@
 #include "dlpack_import.h"
 #include "dtypes.h"
 #include "errors.h"
-#include "interpreter_lock.h"
+#include "gil.h"
 #include "interrupt.h"
 
 namespace gantry::python {
@@ -75,7 +75,7 @@ void run_interruptibly(RunOptions& options, CancelToken* token, const std::funct
   const bool was_cancelled = used.cancelled();
   try {
     const bool is_main = is_main_thread();
-    const Unlocked unlocked;
+    const GilRelease unlocked;
     const InterruptScope scope(is_main, used.flag());
     run();
   } catch (const Error& error) {
@@ -130,7 +130,7 @@ nb::object PySession::empty(const std::string& name, nb::handle shape) const {
 Tensor PySession::allocate_on(const std::string& device, nb::handle dtype, nb::handle shape) const {
   const DType type = given_dtype(dtype);
   std::vector<int64_t> extents = extents_of(shape);
-  const Unlocked unlocked;
+  const GilRelease unlocked;
   return session_->allocate_on(device, type, std::move(extents));
 }
 
@@ -141,7 +141,7 @@ Tensor PySession::borrow_on(const std::string& device, nb::handle dtype, nb::han
     PyObject* const object = owner.release().ptr();
     kept = std::shared_ptr<const void>(object, [](const void* held) {
       if (!Py_IsInitialized()) return;
-      const Locked lock;
+      const GilAcquire lock;
       Py_DECREF(static_cast<PyObject*>(const_cast<void*>(held)));
     });
   }

@@ -132,7 +132,7 @@ double of_channel(const std::vector<double>& numbers, size_t channel, size_t cha
 
 }  // namespace
 
-Picture read_picture(const std::filesystem::path& file, size_t channels) {
+Picture read_image(const std::filesystem::path& file, size_t channels) {
   try {
     const std::string bytes = read_bytes(file);
     if (bytes.starts_with("\x89PNG")) return read_png(bytes, channels);
@@ -168,15 +168,15 @@ Picture resize(const Picture& picture, size_t width, size_t height) {
   return result;
 }
 
-Tensor picture_tensor(const std::filesystem::path& file, const ValueInfo& info,
-                      const std::vector<int64_t>& shape, const ImageOptions& options) {
+Tensor image_tensor(const std::filesystem::path& file, const ValueInfo& info,
+                    const std::vector<int64_t>& shape, const ImageOptions& options) {
   const Layout layout = layout_of(info, shape);
   std::vector<int64_t> extents = shape;
   extents[0] = 1;
   extents[layout.channel_axis] = static_cast<int64_t>(layout.channels);
   int64_t& height = extents[layout.height_axis];
   int64_t& width = extents[layout.height_axis + 1];
-  const Picture original = read_picture(file, layout.channels);
+  const Picture original = read_image(file, layout.channels);
   choose_size(original, height, width);
   const Picture picture = resize(original, static_cast<size_t>(width), static_cast<size_t>(height));
 

@@ -31,7 +31,7 @@ struct Picture {
 /// Reads a PNG or JPEG file, detected by its contents; converts it to grey for one channel, to RGB
 /// for three. Transparent pixels become white. Throws NOT_FOUND if there is no such file,
 /// INVALID_ARGUMENT for another format or damaged data.
-Picture read_picture(const std::filesystem::path& file, size_t channels);
+Picture read_image(const std::filesystem::path& file, size_t channels);
 
 /// Bilinear interpolation with half-pixel centres.
 Picture resize(const Picture& picture, size_t width, size_t height);
@@ -40,7 +40,7 @@ Picture resize(const Picture& picture, size_t width, size_t height);
 /// channels. Unknown extents in `shape` (negative): N becomes 1; an unknown height or width keeps
 /// the aspect ratio; if both are unknown, the image keeps its size. Throws INVALID_ARGUMENT if the
 /// input is not such a tensor of float32 or uint8, or if the options do not fit its channels.
-Tensor picture_tensor(const std::filesystem::path& file, const ValueInfo& info,
-                      const std::vector<int64_t>& shape, const ImageOptions& options);
+Tensor image_tensor(const std::filesystem::path& file, const ValueInfo& info,
+                    const std::vector<int64_t>& shape, const ImageOptions& options);
 
 }  // namespace gantry::cli

@@ -169,7 +169,7 @@ Inputs make_inputs(const std::vector<ValueInfo>& declared, const InputOptions& o
   for (const std::string& text : options.images) {
     const auto [name, file] = split(text, "--image", "FILE");
     const ValueInfo& info = find_input(declared, name);
-    add(name, picture_tensor(file, info, dims.shape_of(info), options.image));
+    add(name, image_tensor(file, info, dims.shape_of(info), options.image));
   }
   std::vector<std::string> missing;
   for (const ValueInfo& info : declared) {

@@ -26,7 +26,7 @@ enum Slot { kQ, kK, kV, kMask, kPastK, kPastV, kLengths };
 /// Queries of a block.
 constexpr int64_t kBlock = 64;
 /// Positions are clamped to this, so that their sums cannot overflow.
-constexpr int64_t kMostPlaces = int64_t{1} << 40;
+constexpr int64_t kMaxPositions = int64_t{1} << 40;
 
 /// Layout of an operand: [batch, heads, length, width] with strides in elements; rows are dense.
 struct Heads {
@@ -88,8 +88,8 @@ class Attention final : public NodeKernel {
         kv_heads_(node.get_int("kv_num_heads", 0)),
         scale_(node.get_float("scale", 0.0F)),
         softcap_(node.get_float("softcap", 0.0F)),
-        left_(std::min(node.get_int("left_window_size", -1), kMostPlaces)),
-        right_(std::min(node.get_int("right_window_size", -1), kMostPlaces)) {
+        left_(std::min(node.get_int("left_window_size", -1), kMaxPositions)),
+        right_(std::min(node.get_int("right_window_size", -1), kMaxPositions)) {
     if (q_heads_ < 0 || kv_heads_ < 0 || left_ < -1 || right_ < -1) {
       node.fail(GANTRY_INVALID_MODEL,
                 "the numbers of heads and the window sizes must not be "
@@ -319,7 +319,7 @@ class Attention final : public NodeKernel {
     int64_t offset = all.past;
     int64_t count = std::min(all.k.length, all.bias.keys);
     if (all.lengths) {
-      const int64_t given = std::clamp<int64_t>(all.lengths[b], -kMostPlaces, kMostPlaces);
+      const int64_t given = std::clamp<int64_t>(all.lengths[b], -kMaxPositions, kMaxPositions);
       offset = given - all.q.length;
       count = std::clamp<int64_t>(given, 0, count);
     }

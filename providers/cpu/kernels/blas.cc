@@ -107,7 +107,7 @@ void float_gemm(const GemmArgs<T>& p) {
     return;
   }
   const BlasBuffer buffer;
-  if (!buffer.is_promised()) return plain_gemm(p);
+  if (!buffer.is_reserved()) return plain_gemm(p);
   if (p.m == 1) {
     const int64_t a_step = p.transpose_a ? p.lda : 1;
     const GemvArgs v = {

@@ -99,11 +99,11 @@ BlasBuffer::BlasBuffer() {
     ++table.most_promised;
   }
   ++table.promised;
-  is_promised_ = true;
+  is_reserved_ = true;
 }
 
 BlasBuffer::~BlasBuffer() {
-  if (!is_promised_) return;
+  if (!is_reserved_) return;
   BufferTable& table = buffer_table();
   {
     const sdk::MutexLock lock(table.mutex);

@@ -17,10 +17,10 @@ class BlasBuffer {
   BlasBuffer& operator=(const BlasBuffer&) = delete;
 
   /// False if there is no address space for the buffer; OpenBLAS must then not be called.
-  [[nodiscard]] bool is_promised() const { return is_promised_; }
+  [[nodiscard]] bool is_reserved() const { return is_reserved_; }
 
  private:
-  bool is_promised_ = false;
+  bool is_reserved_ = false;
 };
 
 }  // namespace gantry::cpu

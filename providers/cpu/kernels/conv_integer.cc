@@ -17,11 +17,11 @@
 namespace gantry::cpu {
 namespace {
 
-using ByteTypes = TypeList<uint8_t, int8_t>;
+using Int8Types = TypeList<uint8_t, int8_t>;
 
 /// Largest window for which sums of products of 8-bit values minus zero points stay below 2^24,
 /// where f32 is exact.
-constexpr int64_t kExactDepth = 256;
+constexpr int64_t kMaxExactDepth = 256;
 
 /// The filters of an int8 convolution, each centred: minus an integer of its own, which at least
 /// halves the magnitude of the sums. A filter of ones is appended to each group; its sums, times
@@ -89,7 +89,7 @@ class QuantizedConvolution : public ConvKernel {
   template <class Use>
   void convolve(sdk::Call& call, const ConvShape& shape, const Slots& slots, Use use) const {
     const int64_t planes = shape.batch * shape.groups * shape.features;
-    if (shape.depth() <= kExactDepth) return use(sums_of<float>(call, shape, slots));
+    if (shape.depth() <= kMaxExactDepth) return use(sums_of<float>(call, shape, slots));
     const CentredFilters filters(call, shape, operand<float>(call, slots.w, slots.w_zero, true));
     if (!filters.are_exact()) return use(sums_of<double>(call, shape, slots));
     ConvShape wider = shape;
@@ -120,7 +120,7 @@ class QuantizedConvolution : public ConvKernel {
 
   template <class C>
   const C* operand(sdk::Call& call, int slot, int zero_slot, bool is_weight) const {
-    auto* values = read_as<ByteTypes, C>(call, slot);
+    auto* values = read_as<Int8Types, C>(call, slot);
     if (!call.has_input(zero_slot)) return values;
     if (call.input(zero_slot).dtype != call.input(slot).dtype)
       fail("input " + std::to_string(zero_slot) + " must have the element type of its data");
@@ -130,7 +130,7 @@ class QuantizedConvolution : public ConvKernel {
       fail("input " + std::to_string(zero_slot) + " has shape " + to_string(call.shape(zero_slot)) +
            ", needs one number" + (is_weight ? " or one for each output channel" : ""));
     }
-    const auto* zero = read_as<ByteTypes, C>(call, zero_slot);
+    const auto* zero = read_as<Int8Types, C>(call, zero_slot);
     const int64_t count = shape.element_count();
     const int64_t stretch = std::max<int64_t>(count / zeros, 1);
     call.parallel_for(count, 32768, [&](int64_t begin, int64_t end) {
@@ -199,7 +199,7 @@ class QLinearConv final : public QuantizedConvolution {
     const auto* bias = call.has_input(8) ? call.data<int32_t>(8) : nullptr;
     const int64_t w_step = call.shape(4).element_count() == 1 ? 0 : 1;
     const int64_t features = shape.groups * shape.features;
-    dispatch<ByteTypes>(output.dtype, [&](auto type) {
+    dispatch<Int8Types>(output.dtype, [&](auto type) {
       using U = typename decltype(type)::type;
       const auto zero = static_cast<float>(*call.data<U>(7));
       auto* y = static_cast<U*>(output.data);
@@ -221,8 +221,8 @@ class QLinearConv final : public QuantizedConvolution {
 };
 
 constexpr sdk::KernelRow kConvIntegerRows[] = {
-    {"ConvInteger", 10, sdk::kLatest, dtype_set(ByteTypes{}), sdk::make<ConvInteger>},
-    {"QLinearConv", 10, sdk::kLatest, dtype_set(ByteTypes{}), sdk::make<QLinearConv>},
+    {"ConvInteger", 10, sdk::kLatest, dtype_set(Int8Types{}), sdk::make<ConvInteger>},
+    {"QLinearConv", 10, sdk::kLatest, dtype_set(Int8Types{}), sdk::make<QLinearConv>},
 };
 
 }  // namespace

@@ -316,31 +316,32 @@ HWY_AFTER_NAMESPACE();
 namespace gantry::cpu {
 
 // NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses
-#define GANTRY_EXPORT(R, suffix)                                                                   \
-  HWY_EXPORT(split_##suffix);                                                                      \
-  HWY_EXPORT(join_##suffix);                                                                       \
-  HWY_EXPORT(pass_##suffix);                                                                       \
-  HWY_EXPORT(multiply_##suffix);                                                                   \
-  HWY_EXPORT(untangle_##suffix);                                                                   \
-  HWY_EXPORT(tangle_##suffix);                                                                     \
-  void simd::split(const R* x, int64_t n, R* re, R* im) {                                          \
-    HWY_DYNAMIC_DISPATCH(split_##suffix)(x, n, re, im);                                            \
-  }                                                                                                \
-  void simd::join(const R* re, const R* im, R scale, int64_t n, R* y) {                            \
-    HWY_DYNAMIC_DISPATCH(join_##suffix)(re, im, scale, n, y);                                      \
-  }                                                                                                \
-  void simd::run_pass(const FourierPass<R>& p, const R* xr, const R* xi, R* yr, R* yi) {           \
-    HWY_DYNAMIC_DISPATCH(pass_##suffix)(p, xr, xi, yr, yi);                                        \
-  }                                                                                                \
-  void simd::multiply(int64_t n, const R* ar, const R* ai, const R* br, const R* bi, R* yr,        \
-                      R* yi) {                                                                     \
-    HWY_DYNAMIC_DISPATCH(multiply_##suffix)(n, ar, ai, br, bi, yr, yi);                            \
-  }                                                                                                \
-  void simd::untangle(int64_t h, const R* zr, const R* zi, const R* rr, const R* ri, R* y) {       \
-    HWY_DYNAMIC_DISPATCH(untangle_##suffix)(h, zr, zi, rr, ri, y);                                 \
-  }                                                                                                \
-  void simd::tangle(int64_t h, const R* xr, const R* xi, const R* rr, const R* ri, R* zr, R* zi) { \
-    HWY_DYNAMIC_DISPATCH(tangle_##suffix)(h, xr, xi, rr, ri, zr, zi);                              \
+#define GANTRY_EXPORT(R, suffix)                                                                  \
+  HWY_EXPORT(split_##suffix);                                                                     \
+  HWY_EXPORT(join_##suffix);                                                                      \
+  HWY_EXPORT(pass_##suffix);                                                                      \
+  HWY_EXPORT(multiply_##suffix);                                                                  \
+  HWY_EXPORT(untangle_##suffix);                                                                  \
+  HWY_EXPORT(tangle_##suffix);                                                                    \
+  void simd::split(const R* x, int64_t n, R* re, R* im) {                                         \
+    HWY_DYNAMIC_DISPATCH(split_##suffix)(x, n, re, im);                                           \
+  }                                                                                               \
+  void simd::join(const R* re, const R* im, R scale, int64_t n, R* y) {                           \
+    HWY_DYNAMIC_DISPATCH(join_##suffix)(re, im, scale, n, y);                                     \
+  }                                                                                               \
+  void simd::run_pass(const FourierPass<R>& p, const R* xr, const R* xi, R* yr, R* yi) {          \
+    HWY_DYNAMIC_DISPATCH(pass_##suffix)(p, xr, xi, yr, yi);                                       \
+  }                                                                                               \
+  void simd::multiply(int64_t n, const R* ar, const R* ai, const R* br, const R* bi, R* yr,       \
+                      R* yi) {                                                                    \
+    HWY_DYNAMIC_DISPATCH(multiply_##suffix)(n, ar, ai, br, bi, yr, yi);                           \
+  }                                                                                               \
+  void simd::real_fft_post(int64_t h, const R* zr, const R* zi, const R* rr, const R* ri, R* y) { \
+    HWY_DYNAMIC_DISPATCH(untangle_##suffix)(h, zr, zi, rr, ri, y);                                \
+  }                                                                                               \
+  void simd::inverse_real_fft_pre(int64_t h, const R* xr, const R* xi, const R* rr, const R* ri,  \
+                                  R* zr, R* zi) {                                                 \
+    HWY_DYNAMIC_DISPATCH(tangle_##suffix)(h, xr, xi, rr, ri, zr, zi);                             \
   }
 GANTRY_EXPORT(float, f32)
 GANTRY_EXPORT(double, f64)

@@ -57,16 +57,17 @@ void multiply(int64_t count, const double* a_re, const double* a_im, const doubl
 /// Last step of a real transform: from z, the transform of the `half` complex numbers x[2k] + i
 /// x[2k + 1] with z[half] = z[0], computes the first half + 1 values of the transform of x,
 /// interleaved (re, im). roots[k] = exp(-2 pi i k / (2 half)).
-void untangle(int64_t half, const float* z_re, const float* z_im, const float* roots_re,
-              const float* roots_im, float* y);
-void untangle(int64_t half, const double* z_re, const double* z_im, const double* roots_re,
-              const double* roots_im, double* y);
+void real_fft_post(int64_t half, const float* z_re, const float* z_im, const float* roots_re,
+                   const float* roots_im, float* y);
+void real_fft_post(int64_t half, const double* z_re, const double* z_im, const double* roots_re,
+                   const double* roots_im, double* y);
 /// First step of an inverse real transform: from half + 1 values of a spectrum, of which the first
 /// and the last are real, computes `half` values whose unscaled inverse transform is 2 half times
 /// x[2k] + i x[2k + 1].
-void tangle(int64_t half, const float* x_re, const float* x_im, const float* roots_re,
-            const float* roots_im, float* z_re, float* z_im);
-void tangle(int64_t half, const double* x_re, const double* x_im, const double* roots_re,
-            const double* roots_im, double* z_re, double* z_im);
+void inverse_real_fft_pre(int64_t half, const float* x_re, const float* x_im, const float* roots_re,
+                          const float* roots_im, float* z_re, float* z_im);
+void inverse_real_fft_pre(int64_t half, const double* x_re, const double* x_im,
+                          const double* roots_re, const double* roots_im, double* z_re,
+                          double* z_im);
 
 }  // namespace gantry::cpu::simd

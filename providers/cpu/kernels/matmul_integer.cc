@@ -19,9 +19,9 @@
 namespace gantry::cpu {
 namespace {
 
-using ByteTypes = TypeList<uint8_t, int8_t>;
+using Int8Types = TypeList<uint8_t, int8_t>;
 using OperandTypes =
-    Concat<ByteTypes, TypeList<Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ>>;
+    Concat<Int8Types, TypeList<Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ>>;
 
 class QuantizedMatMul : public NodeKernel {
  protected:
@@ -205,7 +205,7 @@ class QLinearMatMul final : public QuantizedMatMul {
   }
 };
 
-constexpr sdk::DTypeSet kBytes = dtype_set(ByteTypes{});
+constexpr sdk::DTypeSet kBytes = dtype_set(Int8Types{});
 constexpr sdk::DTypeSet kOperands = dtype_set(OperandTypes{});
 
 constexpr sdk::KernelRow kMatMulIntegerRows[] = {

@@ -141,8 +141,8 @@ class Pool : public PoolKernel {
     const int64_t scratch = simd::joining_scratch(windows);
     auto* buffers = call.scratch<float>(parts * scratch);
     call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
-      simd::join_windows(*joining, windows, x, x_end, plan.in_plane, lines * begin / parts,
-                         lines * end / parts, buffers + begin * scratch, y);
+      simd::reduce_windows(*joining, windows, x, x_end, plan.in_plane, lines * begin / parts,
+                           lines * end / parts, buffers + begin * scratch, y);
     });
     return true;
   }
@@ -323,7 +323,7 @@ class MaxPool final : public Pool<MaxOp> {
       using T = typename decltype(type)::type;
       auto* y = static_cast<T*>(output.data);
       if constexpr (std::is_same_v<T, float>) {
-        if (find_in_picture(call, plan, y, indices)) return;
+        if (max_pool_2d_indices(call, plan, y, indices)) return;
       }
       find(call, plan, call.data<T>(0), y, indices);
     });
@@ -332,11 +332,11 @@ class MaxPool final : public Pool<MaxOp> {
  private:
   /// Pools with pool_indices.h. Returns false if there are not two spatial axes or a plane is too
   /// large.
-  bool find_in_picture(sdk::Call& call, const Plan& plan, float* y, int64_t* indices) const {
+  bool max_pool_2d_indices(sdk::Call& call, const Plan& plan, float* y, int64_t* indices) const {
     if (plan.window.rank() != 2 || plan.in_plane > std::numeric_limits<int32_t>::max())
       return false;
     const auto* x = call.data<float>(0);
-    const PictureWindows picture = {plan.window[0], plan.window[1], is_column_major_};
+    const Windows2d picture = {plan.window[0], plan.window[1], is_column_major_};
     const int64_t height = plan.window[0].output;
     const int64_t lines = plan.planes * height;
     const int64_t grain =

@@ -33,14 +33,14 @@ bool replaces_anywhere(float x, int32_t x_index, float best, int32_t best_index)
           (are_equal & static_cast<int>(x_index < best_index))) != 0;
 }
 
-int64_t column_major(const PictureWindows& windows, int32_t index) {
+int64_t column_major(const Windows2d& windows, int32_t index) {
   const int64_t row = index / windows.columns.input;
   return index % windows.columns.input * windows.rows.input + row;
 }
 
 }  // namespace
 
-void find_line(const PictureWindows& windows, const float* plane, int64_t line,
+void find_line(const Windows2d& windows, const float* plane, int64_t line,
                const LineMaxima& scratch, float* y, int64_t* indices) {
   const WindowAxis& rows = windows.rows;
   const WindowAxis& columns = windows.columns;

@@ -9,7 +9,7 @@
 namespace gantry::cpu {
 
 /// Windows over a plane [rows, columns] of at most 2^31 elements.
-struct PictureWindows {
+struct Windows2d {
   WindowAxis rows;
   WindowAxis columns;
   bool is_column_major;  ///< attribute storage_order is 1: indices are in column-major order
@@ -24,7 +24,7 @@ struct LineMaxima {
 /// For each window o of output row `line`: y[o] = its largest element, or NaN if it has one;
 /// indices[o] = the index of that element in the plane, the first if there are equals. A window
 /// without elements gets -infinity and 0.
-void find_line(const PictureWindows& windows, const float* plane, int64_t line,
+void find_line(const Windows2d& windows, const float* plane, int64_t line,
                const LineMaxima& scratch, float* y, int64_t* indices);
 
 }  // namespace gantry::cpu

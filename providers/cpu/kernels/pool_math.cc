@@ -158,9 +158,9 @@ HWY_INLINE void join_lines(const Op& op, const simd::PlaneWindows& w, const floa
   }
 }
 
-void join_windows(simd::Joining joining, const simd::PlaneWindows& w, const float* x,
-                  const float* x_end, int64_t plane, int64_t first, int64_t last, float* scratch,
-                  float* y) {
+void reduce_windows(simd::Joining joining, const simd::PlaneWindows& w, const float* x,
+                    const float* x_end, int64_t plane, int64_t first, int64_t last, float* scratch,
+                    float* y) {
   switch (joining) {
     case simd::Joining::kLargest:
       return join_lines(Largest(), w, x, x_end, plane, first, last, scratch, y);
@@ -185,11 +185,11 @@ int64_t simd::joining_scratch(const PlaneWindows& windows) {
           2 * kPoolSlack);
 }
 
-HWY_EXPORT(join_windows);
-void simd::join_windows(Joining joining, const PlaneWindows& windows, const float* x,
-                        const float* x_end, int64_t plane, int64_t first, int64_t last,
-                        float* scratch, float* y) {
-  HWY_DYNAMIC_DISPATCH(join_windows)
+HWY_EXPORT(reduce_windows);
+void simd::reduce_windows(Joining joining, const PlaneWindows& windows, const float* x,
+                          const float* x_end, int64_t plane, int64_t first, int64_t last,
+                          float* scratch, float* y) {
+  HWY_DYNAMIC_DISPATCH(reduce_windows)
   (joining, windows, x, x_end, plane, first, last, scratch, y);
 }
 

@@ -36,13 +36,14 @@ struct PlaneWindows {
   [[nodiscard]] int64_t reach() const { return (columns - 1) * stride + (taps - 1) * dilation + 1; }
 };
 
-/// Elements of scratch memory that one call of join_windows() needs.
+/// Elements of scratch memory that one call of reduce_windows() needs.
 int64_t joining_scratch(const PlaneWindows& windows);
 
 /// Computes y[l, o] for the output lines l in [first, last) of all planes; line l is line l % lines
 /// of plane l / lines. Planes of x are `plane` elements apart. `x_end` is the end of x. `y` is the
 /// whole output, [planes * lines, columns].
-void join_windows(Joining joining, const PlaneWindows& windows, const float* x, const float* x_end,
-                  int64_t plane, int64_t first, int64_t last, float* scratch, float* y);
+void reduce_windows(Joining joining, const PlaneWindows& windows, const float* x,
+                    const float* x_end, int64_t plane, int64_t first, int64_t last, float* scratch,
+                    float* y);
 
 }  // namespace gantry::cpu::simd

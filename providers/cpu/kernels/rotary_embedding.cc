@@ -23,7 +23,7 @@ class RotaryEmbedding final : public NodeKernel {
       : NodeKernel(node),
         is_interleaved_(node.get_int("interleaved", 0) != 0),
         heads_(node.get_int("num_heads", 0)),
-        turned_(node.get_int("rotary_embedding_dim", 0)) {}
+        rotated_(node.get_int("rotary_embedding_dim", 0)) {}
 
   void run(sdk::Call& call) const override {
     const Layout layout = measure(call);
@@ -63,7 +63,7 @@ class RotaryEmbedding final : public NodeKernel {
            " need a num_heads that divides the last extent; it is " + std::to_string(heads_));
     }
     layout.size = layout.is_flat ? x[2] / heads_ : x[3];
-    const int64_t turned = turned_ > 0 ? turned_ : layout.size;
+    const int64_t turned = rotated_ > 0 ? rotated_ : layout.size;
     if (turned > layout.size || turned % 2 != 0) {
       fail("heads of " + std::to_string(layout.size) + " elements, of which " +
            std::to_string(turned) + " are to be turned; needs an even number within the head");
@@ -138,8 +138,8 @@ class RotaryEmbedding final : public NodeKernel {
   }
 
   bool is_interleaved_;
-  int64_t heads_;   ///< of data of rank 3
-  int64_t turned_;  ///< elements of a head that are rotated; 0: all
+  int64_t heads_;    ///< of data of rank 3
+  int64_t rotated_;  ///< elements of a head that are rotated; 0: all
 };
 
 constexpr sdk::KernelRow kRotaryEmbeddingRows[] = {

@@ -70,7 +70,7 @@ class TopK final : public NodeKernel {
       auto* y = static_cast<T*>(values);
       auto* at = static_cast<int64_t*>(indices);
       if constexpr (sizeof(T) <= 4) {
-        if (lines.extent <= kMostPlaces) return select_keyed(call, lines, y, at);
+        if (lines.extent <= kMaxPositions) return select_keyed(call, lines, y, at);
       }
       is_largest_ ? select<T, true>(call, lines, y, at) : select<T, false>(call, lines, y, at);
     });
@@ -84,7 +84,7 @@ class TopK final : public NodeKernel {
     int64_t k;
   };
 
-  static constexpr int64_t kMostPlaces = int64_t{1} << 31;
+  static constexpr int64_t kMaxPositions = int64_t{1} << 31;
   /// Up to this k, the best are held in a sorted array, otherwise in a heap.
   static constexpr int64_t kFew = 32;
 

@@ -61,7 +61,7 @@ HWY_INLINE void score_tile(const Head& h, const float* queries, int64_t vector, 
 template <int kHigh>
 void score_packed(const Head& h, const float* query, float* scores, int64_t stride) {
   float* queries = scores + kHigh * stride;  // interleaved: [depth, kHigh]
-  lay_rows(query, h.query_stride, kHigh, h.depth, queries, kHigh);
+  interleave_rows(query, h.query_stride, kHigh, h.depth, queries, kHigh);
   constexpr int kVectors = vectors_of(kHigh);
   const int64_t vectors = stride / kLanes;
   int64_t vector = 0;
@@ -332,7 +332,7 @@ void pack_keys_here(const float* source, int64_t row, int64_t step, int64_t keys
     const float* from = source + first * row;
     if (count < kKeyBlock) std::fill_n(target, depth * kKeyBlock, 0.0F);
     if (step == 1) {
-      lay_rows(from, row, count, depth, target, kKeyBlock);
+      interleave_rows(from, row, count, depth, target, kKeyBlock);
       continue;
     }
     for (int64_t i = 0; i < depth; ++i) {

@@ -50,7 +50,7 @@ Made make_conv_1x1(const KernelArgs& args) {
   if (fusion.rounds_to_bf16) return refuse("it is bf16");
   if (fusion.shuffle) return refuse("a channel shuffle is fused");
   ConvShape shape(args.index, fusion);
-  if (!shape.fault.empty() || !shape.is_of_pixels()) return refuse("it is not 1x1");
+  if (!shape.fault.empty() || !shape.is_pointwise()) return refuse("it is not 1x1");
   if (!PackedMatMul::takes(shape.output_channels()))
     return refuse("panels would be mostly empty, or the CPU has no code for it");
   if (!matmul_epilogue_of(fusion.epilogue)) return refuse("no code for a step of the epilogue");

@@ -39,7 +39,7 @@ std::string ConvShape::read(const GraphIndex& index, const Fusion& fusion) {
   return fits ? std::string() : "its shapes do not fit each other";
 }
 
-bool ConvShape::is_of_pixels() const {
+bool ConvShape::is_pointwise() const {
   const auto is_all = [](const Dims& list, int64_t number) {
     return std::count(list.begin(), list.end(), number) == std::ssize(list);
   };

@@ -31,7 +31,7 @@ struct ConvShape {
   [[nodiscard]] int64_t input_channels() const { return weights[1] * groups; }
   [[nodiscard]] int64_t output_channels() const { return weights[0]; }
   /// True of a 1x1 (pointwise) convolution: one group, no strides, no padding.
-  [[nodiscard]] bool is_of_pixels() const;
+  [[nodiscard]] bool is_pointwise() const;
   /// Multiply-adds per output element.
   [[nodiscard]] int64_t products() const {
     return std::accumulate(weights.begin() + 1, weights.end(), int64_t{1}, std::multiplies<>());

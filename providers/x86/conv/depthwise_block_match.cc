@@ -29,10 +29,10 @@ bool is_plain(const Fusion& fusion) {
          tile_steps_of(fusion.epilogue).has_value();
 }
 
-bool is_eltwise(const GraphIndex& index, const Fusion& fusion) {
+bool is_pointwise(const GraphIndex& index, const Fusion& fusion) {
   if (!is_plain(fusion)) return false;
   const ConvShape shape(index, fusion);
-  return shape.fault.empty() && shape.spatial_rank() == 2 && shape.is_of_pixels() &&
+  return shape.fault.empty() && shape.spatial_rank() == 2 && shape.is_pointwise() &&
          shape.products() * shape.output_channels() <= kMostWeights;
 }
 
@@ -76,14 +76,14 @@ std::optional<DepthwiseBlock> depthwise_block_at(const GraphIndex& index, uint32
                                                  const FusionMaker& fusion_of_conv) {
   DepthwiseBlock block;
   std::optional<Fusion> fusion = fusion_of_conv(root);
-  if (fusion && fusion->addend.value == GANTRY_NONE && is_eltwise(index, *fusion)) {
+  if (fusion && fusion->addend.value == GANTRY_NONE && is_pointwise(index, *fusion)) {
     block.expansion = std::move(fusion);
     fusion = reader_of_large(index, *block.expansion, fusion_of_conv);
   }
   if (!fusion || !is_depthwise(index, *fusion)) return std::nullopt;
   block.depthwise = std::move(*fusion);
   fusion = reader_of_large(index, block.depthwise, fusion_of_conv);
-  if (fusion && is_eltwise(index, *fusion)) block.projection = std::move(fusion);
+  if (fusion && is_pointwise(index, *fusion)) block.projection = std::move(fusion);
   if (!block.expansion && !block.projection) return std::nullopt;
   return block;
 }

@@ -14,7 +14,7 @@ Made make_nchw_conv(const KernelArgs& args);
 Made make_winograd_conv(const KernelArgs& args);
 /// f32: 2-D grouped 1x1, depthwise (also 1-D), or at most 4 input channels in one group.
 Made make_direct_conv(const KernelArgs& args);
-/// f32, 1x1 (ConvShape::is_of_pixels): a matmul of the pixels.
+/// f32, 1x1 (ConvShape::is_pointwise): a matmul of the pixels.
 Made make_conv_1x1(const KernelArgs& args);
 /// f32, one group, 1-D or 2-D with a dynamic spatial extent.
 Made make_implicit_gemm_conv(const KernelArgs& args);

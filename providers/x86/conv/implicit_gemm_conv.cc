@@ -278,7 +278,7 @@ void ImplicitGemmKernel::run(sdk::Call& call) const {
   });
 }
 
-bool has_open_size(const sdk::ValueView& source) {
+bool has_dynamic_size(const sdk::ValueView& source) {
   for (int axis = 2; axis < source.rank(); ++axis) {
     if (source.extent(axis) < 0) return true;
   }
@@ -291,7 +291,7 @@ Made make_implicit_gemm_conv(const KernelArgs& args) {
   const Fusion& fusion = args.fusion;
   if (fusion.rounds_to_bf16) return refuse("it is bf16");
   if (fusion.shuffle) return refuse("a channel shuffle is fused");
-  if (!has_open_size(args.index.value(fusion.sources[0].value)))
+  if (!has_dynamic_size(args.index.value(fusion.sources[0].value)))
     return refuse("the model says how large the image is: code for that size is as fast");
   ConvShape shape(args.index, fusion);
   if (!shape.fault.empty() || shape.groups > 1 || shape.spatial_rank() > 2)

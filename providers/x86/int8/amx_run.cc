@@ -50,7 +50,7 @@ void run_tiles(sdk::Call& call, const TileConvolution& c, const TileLayout& layo
   constexpr int64_t kLeastBytes = 64 << 10;  // of the layout that a thread copies
   if (layout.is_copied) {
     auto* memory = call.scratch<uint8_t>(layout.size_bytes);
-    const sdk::Span span = call.span("lay out");
+    const sdk::Span span = call.span("pad source");
     call.parallel_for(layout.lines(c), 1 + kLeastBytes / layout.line_bytes(),
                       [&](int64_t begin, int64_t end) {
                         lay_out(c, layout, tensors.source, memory, begin, end);

@@ -47,7 +47,7 @@ void TileWeights::pack(const gantry_host* host, sdk::Choices& choices,
   const auto count =
       static_cast<uint64_t>(plain.results * order.channels * order.window[0] * order.window[1]);
   const Digest content =
-      kept_digest(choices, "content", [&] { return digest_of(plain.numbers, count, form); });
+      cached_digest(choices, "content", [&] { return digest_of(plain.numbers, count, form); });
   const Digest kind = digest_of(form.data(), form.size(), "");
   share_ = share_packed(host, {content, kind}, static_cast<uint64_t>(tiles * tile_bytes),
                         [&](void* memory) {

@@ -36,7 +36,7 @@ class ChannelNumbers {
 };
 
 /// One element for each output channel: result = (start + sum) * scale + bias, in units of
-/// measure_of_results() (onednn/post_ops.h).
+/// result_scale() (onednn/post_ops.h).
 struct ChannelScales {
   ChannelNumbers<int32_t> starts;  ///< minus the source's zero point times the sum of the weights
   ChannelNumbers<float> scales;

@@ -21,11 +21,11 @@ Int8Type int8_type_of(Type type) {
 std::optional<std::vector<Int8EpilogueStep>> int8_epilogue_of(const Fusion& fusion) {
   using Kind = Int8EpilogueStep::Kind;
   std::vector<Int8EpilogueStep> steps;
-  float measure = measure_of_results(fusion);
+  float measure = result_scale(fusion);
   const auto& epilogue = fusion.epilogue.steps;
   for (size_t i = 0; i < epilogue.size(); ++i) {
     const EpilogueStep& step = epilogue[i];
-    const float next = measure_before(fusion, i + 1, true);
+    const float next = scale_before(fusion, i + 1, true);
     if (step.rounding) {
       const auto& [type, scale, zero_point] = *step.rounding;
       const auto low = static_cast<float>((type == Type::u8 ? 0 : -128) - zero_point);

@@ -31,7 +31,7 @@ enum class Int8Type : uint8_t { kU8, kS8, kF32, kS32 };
 
 Int8Type int8_type_of(Type type);
 
-/// The steps of a fusion, from measure_of_results() to the target's scale; nothing if this code
+/// The steps of a fusion, from result_scale() to the target's scale; nothing if this code
 /// lacks one of them.
 std::optional<std::vector<Int8EpilogueStep>> int8_epilogue_of(const Fusion& fusion);
 

@@ -58,7 +58,7 @@ void VnniWeights::pack(const gantry_host* host, sdk::Choices& choices, const Pla
                            std::to_string(plain.offset);
   const auto count = static_cast<uint64_t>(plain.results * plain.channels * plain.taps);
   const Digest content =
-      kept_digest(choices, "content", [&] { return digest_of(plain.numbers, count, form); });
+      cached_digest(choices, "content", [&] { return digest_of(plain.numbers, count, form); });
   const auto size_bytes =
       static_cast<uint64_t>(padded(plain.results) * plain.channels * plain.taps);
   const Digest kind = digest_of(form.data(), form.size(), "");

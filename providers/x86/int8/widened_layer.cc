@@ -97,8 +97,8 @@ std::string text_of(const ExtraCounts& extras) {
 
 /// Extra quads of each half panel; nothing: int16 is faster. Cached in `choices`; a cached value
 /// that does not fit the weights' shape is computed again.
-std::optional<ExtraCounts> kept_extras(sdk::Choices& choices, const WidenedLayer::Plain& plain,
-                                       const WidenedConvolution& c) {
+std::optional<ExtraCounts> cached_extras(sdk::Choices& choices, const WidenedLayer::Plain& plain,
+                                         const WidenedConvolution& c) {
   constexpr char kName[] = "extra quads";
   if (c.is_depthwise()) return std::nullopt;
   const int64_t quads = panel_bytes(plain, c, kQuad) / kQuad / kWidenedPanel;
@@ -155,8 +155,8 @@ void WidenedLayer::pack(const gantry_host* host, sdk::Choices& choices, const Pl
   const auto count =
       static_cast<uint64_t>(plain.groups * plain.results * plain.channels * plain.taps);
   const Digest content =
-      kept_digest(choices, "content", [&] { return digest_of(plain.numbers, count, form); });
-  const std::optional<ExtraCounts> extras = kept_extras(choices, plain, form_);
+      cached_digest(choices, "content", [&] { return digest_of(plain.numbers, count, form); });
+  const std::optional<ExtraCounts> extras = cached_extras(choices, plain, form_);
   if (extras) layout_.emplace(panel_bytes(plain, form_, kQuad) / kQuad / kWidenedPanel, *extras);
   form += extras ? "/quads/" + text_of(*extras) : "/pairs";
   const int64_t size_bytes =
@@ -213,7 +213,7 @@ void WidenedLayer::run(sdk::Call& call, const WidenedConvolution& window, int64_
       {tasks, 1 + products / kProductsPerThread, static_cast<int64_t>(call.thread_count())});
   const int64_t scratch = widened_scratch_of(c);
   auto* rows = call.scratch<int16_t>(parts * scratch);
-  const sdk::Span span = call.span(layout_ ? "bytes" : "words");
+  const sdk::Span span = call.span(layout_ ? "int8" : "int16");
   call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     const FlushDenormals flush;
     convolve_widened(c, static_cast<const uint8_t*>(tensors.source),

@@ -50,7 +50,7 @@ class WidenedLayer {
   };
 
   /// Packs the weights; does not keep `plain`. `scales`, `bias`: [groups * results], in units of
-  /// measure_of_results() (onednn/post_ops.h). `scales` is empty if they come with each run, or if
+  /// result_scale() (onednn/post_ops.h). `scales` is empty if they come with each run, or if
   /// the target is kS32, the sums themselves. Requires that int8_epilogue_of(fusion) has a value.
   /// Errors: OUT_OF_MEMORY.
   void pack(const gantry_host* host, sdk::Choices& choices, const Plain& plain,

@@ -25,7 +25,7 @@ std::string text_of(const Desc& desc);
 /// The digest cached in `choices` under `name`, so that the weights need not be read; else that of
 /// `make()`, which is then cached.
 template <class Make>
-Digest kept_digest(sdk::Choices& choices, const std::string& name, Make&& make) {
+Digest cached_digest(sdk::Choices& choices, const std::string& name, Make&& make) {
   Digest digest{};
   const std::string* kept = choices.find(name);
   if (kept && kept->size() == sizeof(digest)) {

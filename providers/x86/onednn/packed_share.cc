@@ -10,31 +10,31 @@ namespace {
 
 using Key = std::array<Digest, 2>;
 
-struct Spoilt {
+struct FailedKeys {
   sdk::Mutex mutex;
   std::set<Key> keys GANTRY_GUARDED_BY(mutex);
 };
 
 // Never destroyed: sessions may end after it would be.
-Spoilt& spoilt() {
-  static auto& instance = *new Spoilt;
+FailedKeys& failed_keys() {
+  static auto& instance = *new FailedKeys;
   return instance;
 }
 
 }  // namespace
 
 void note_filled(const Key& key, bool is_filled) {
-  const sdk::MutexLock lock(spoilt().mutex);
+  const sdk::MutexLock lock(failed_keys().mutex);
   if (is_filled) {
-    spoilt().keys.erase(key);
+    failed_keys().keys.erase(key);
   } else {
-    spoilt().keys.insert(key);
+    failed_keys().keys.insert(key);
   }
 }
 
 void require_filled(const Key& key) {
-  const sdk::MutexLock lock(spoilt().mutex);
-  if (spoilt().keys.count(key) == 0) return;
+  const sdk::MutexLock lock(failed_keys().mutex);
+  if (failed_keys().keys.count(key) == 0) return;
   throw sdk::Error(GANTRY_OUT_OF_MEMORY,
                    "x86: another session, which was to pack these weights, could not");
 }

@@ -112,7 +112,7 @@ const dnnl::memory& PackedWeights::add(const WeightsLayout& layout,
 void PackedWeights::pack(const gantry_host* host, sdk::Choices& choices,
                          const std::function<WeightsLayout()>& choose, const PlainWeights& plain) {
   host_ = host;
-  content_ = kept_digest(choices, "content", [&] { return content_of(plain); });
+  content_ = cached_digest(choices, "content", [&] { return content_of(plain); });
   const std::string* kept = choices.find("layout");
   WeightsLayout layout = kept ? WeightsLayout() : choose();
   // A layout without a name is not cached.

@@ -12,7 +12,7 @@ bool is_proportional(const Activation& activation) {
 
 }  // namespace
 
-float measure_before(const Fusion& fusion, size_t number, bool adds_in_any) {
+float scale_before(const Fusion& fusion, size_t number, bool adds_in_any) {
   if (!fusion.is_quantized()) return 1;
   const auto& steps = fusion.epilogue.steps;
   for (; number < steps.size(); ++number) {
@@ -41,10 +41,10 @@ bool is_done_by_storing(const Fusion& fusion, size_t number) {
          beta >= lowest + 255 * target->scale;
 }
 
-float measure_of_results(const Fusion& fusion) { return measure_before(fusion, 0, false); }
+float result_scale(const Fusion& fusion) { return scale_before(fusion, 0, false); }
 
 PostOps::PostOps(const Fusion& fusion, const Desc& addend, Variant variant)
-    : measure_(measure_of_results(fusion)) {
+    : measure_(result_scale(fusion)) {
   if (variant == Variant::kOwn) return;
   const bool in_place = variant == Variant::kInPlace;
   for (size_t i = 0; i < fusion.epilogue.steps.size(); ++i)
@@ -62,7 +62,7 @@ void PostOps::append_step(const Fusion& fusion, size_t number, const Desc& adden
   } else {
     append_addend(fusion, addend, in_place);
   }
-  bring_to(measure_before(fusion, number + 1, in_place));
+  bring_to(scale_before(fusion, number + 1, in_place));
 }
 
 void PostOps::append_activation(const Activation& activation) {

@@ -14,10 +14,10 @@
 namespace gantry::x86 {
 
 /// The measure of a quantized fusion's scaled sums, before its epilogue; 1 for other fusions.
-float measure_of_results(const Fusion& fusion);
+float result_scale(const Fusion& fusion);
 /// The measure that steps `number` and later of the epilogue need. `adds_in_any`: the caller can
 /// add an int8 addend in any measure.
-float measure_before(const Fusion& fusion, size_t number, bool adds_in_any);
+float scale_before(const Fusion& fusion, size_t number, bool adds_in_any);
 /// True if step `number` is the last one and only clips as storing int8 does, by saturation.
 bool is_done_by_storing(const Fusion& fusion, size_t number);
 
@@ -28,7 +28,7 @@ class PostOps {
   int addend_argument = 0;  ///< argument index (DNNL_ARG_...) of the addend; 0: none to bind
 
   PostOps() = default;
-  /// The epilogue of a fusion, from measure_of_results() to the target's scale; empty for
+  /// The epilogue of a fusion, from result_scale() to the target's scale; empty for
   /// Variant::kOwn. `addend`: layout of the addend, if there is one. With Variant::kInPlace the
   /// addend is read from the output's memory, whose dtype it must have.
   PostOps(const Fusion& fusion, const Desc& addend, Variant variant);

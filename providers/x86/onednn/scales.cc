@@ -9,7 +9,7 @@
 namespace gantry::x86 {
 
 Rescaling::Rescaling(const Fusion& fusion, int weights_mask)
-    : measure_(measure_of_results(fusion)), weights_mask_(weights_mask) {
+    : measure_(result_scale(fusion)), weights_mask_(weights_mask) {
   if (!fusion.is_quantized()) return;
   const Quantization& source = *fusion.sources[0].quantization;
   scales_ = fusion.weight_quantization->scales;

@@ -22,9 +22,9 @@ class Rescaling {
   /// Binds the values to the primitive's arguments.
   void bind(Launch& launch) const;
   [[nodiscard]] bool has_source_zero_point() const;
-  /// Factors from the sums of products to measure_of_results() (post_ops.h), one for each channel.
+  /// Factors from the sums of products to result_scale() (post_ops.h), one for each channel.
   [[nodiscard]] const std::vector<float>& scales() const { return scales_; }
-  /// The bias in units of measure_of_results().
+  /// The bias in units of result_scale().
   [[nodiscard]] std::vector<float> bias_of(std::vector<float> bias) const;
 
  private:

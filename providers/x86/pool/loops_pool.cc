@@ -44,10 +44,10 @@ class LoopsPool final : public sdk::Kernel {
 Made make_loops_pool(const KernelArgs& args) {
   PoolOperands operands(args);
   if (!operands.is_source_formatted && !operands.is_target_formatted)
-    return refuse("the tensors stand NCHW, where oneDNN is faster");
-  const bool is_open_mean = operands.source_type == Type::f32 && operands.has_open_size;
+    return refuse("the tensors are NCHW, where oneDNN is faster");
+  const bool is_open_mean = operands.source_type == Type::f32 && operands.has_dynamic_size;
   if (!operands.is_max_of_floats() && !is_open_mean)
-    return refuse("it is no maximum of f32, and no mean of f32 over images of open size");
+    return refuse("it is no maximum of f32, and no mean of f32 over images of dynamic size");
   return made<LoopsPool>(std::move(operands));
 }
 

@@ -96,7 +96,7 @@ PoolOperands::PoolOperands(const KernelArgs& args)
       target_type(type_of(args.index.graph().values[fusion.target.value]->dtype)) {
   const sdk::ValueView source = args.index.value(fusion.sources[0].value);
   for (int i = 0; i < source.rank(); ++i) known_input.push_back(source.extent(i));
-  has_open_size = *std::min_element(known_input.begin() + 2, known_input.end()) < 0;
+  has_dynamic_size = *std::min_element(known_input.begin() + 2, known_input.end()) < 0;
   if (*std::min_element(known_input.begin(), known_input.end()) < 1) known_input.clear();
 }
 

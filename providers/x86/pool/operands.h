@@ -63,8 +63,8 @@ struct PoolOperands {
   bool is_target_formatted;
   Type source_type;
   Type target_type;
-  Dims known_input;            ///< the input's extents; empty: one is dynamic or 0
-  bool has_open_size = false;  ///< a spatial extent is dynamic
+  Dims known_input;               ///< the input's extents; empty: one is dynamic or 0
+  bool has_dynamic_size = false;  ///< a spatial extent is dynamic
 };
 
 }  // namespace gantry::x86

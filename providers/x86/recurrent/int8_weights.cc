@@ -85,7 +85,7 @@ void Int8LayerWeights::pack(const gantry_host* host, sdk::Choices& choices, cons
     form += "/" + std::to_string(number);
   const auto count = static_cast<uint64_t>(plain.directions * plain.inner * kGates * plain.hidden);
   const Digest content =
-      kept_digest(choices, name, [&] { return digest_of(plain.numbers, count, form); });
+      cached_digest(choices, name, [&] { return digest_of(plain.numbers, count, form); });
   sums_ = panels * quads_ * kLine;
   const auto size_bytes = static_cast<uint64_t>(
       layout_ ? layout_->size_bytes() : sums_ + panels * kUnitBlock * int64_t{sizeof(int32_t)});

@@ -55,8 +55,8 @@ void RecurrentWeights::pack(const gantry_host* host, sdk::Choices& choices, Cell
                            std::to_string(among.all) + "/" + std::to_string(hidden);
   const auto size = static_cast<uint64_t>(directions * among.all * hidden * hidden) * sizeof(float);
   const Digest content =
-      kept_digest(choices, "recurrent weights of gate " + std::to_string(among.first),
-                  [&] { return digest_of(plain, size, form); });
+      cached_digest(choices, "recurrent weights of gate " + std::to_string(among.first),
+                    [&] { return digest_of(plain, size, form); });
   const Digest shape = digest_of(form.data(), form.size(), "");
   const auto packed = static_cast<uint64_t>(directions * elements_) * sizeof(float);
   share_ = share_packed(host, {content, shape}, packed, [&](void* target) {

@@ -14,14 +14,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 
-constexpr int64_t kLaidRows = 4;  // lanes of a 128-bit block
+constexpr int64_t kInterleavedRows = 4;  // lanes of a 128-bit block
 
 #if HWY_TARGET != HWY_SCALAR
 
 /// Stores a vector of kCount lanes in blocks of four: the block of lane i goes to to + i * step.
 template <int64_t kCount, class D, class V>
 HWY_INLINE void store_blocks(D d, V x, float* to, int64_t step) {
-  if constexpr (kCount <= kLaidRows) {
+  if constexpr (kCount <= kInterleavedRows) {
     hn::StoreU(x, d, to);
   } else {
     const hn::Half<D> half;
@@ -34,8 +34,8 @@ HWY_INLINE void store_blocks(D d, V x, float* to, int64_t step) {
 HWY_INLINE void lay_square(const float* from, int64_t stride, float* to, int64_t step) {
   const F32 d;
   const hn::RepartitionToWide<F32> pairs;
-  V32 rows[kLaidRows];
-  for (int64_t r = 0; r < kLaidRows; ++r) rows[r] = hn::LoadU(d, from + r * stride);
+  V32 rows[kInterleavedRows];
+  for (int64_t r = 0; r < kInterleavedRows; ++r) rows[r] = hn::LoadU(d, from + r * stride);
   const auto lower = [&](int r) HWY_ATTR {
     return hn::BitCast(pairs, hn::InterleaveLower(d, rows[r], rows[r + 1]));
   };
@@ -55,14 +55,14 @@ HWY_INLINE void lay_square(const float* from, int64_t stride, float* to, int64_t
 #endif
 
 /// to[i * step + r] = from[r * stride + i] for `rows` rows of `count` elements.
-HWY_INLINE void lay_rows(const float* from, int64_t stride, int64_t rows, int64_t count, float* to,
-                         int64_t step) {
+HWY_INLINE void interleave_rows(const float* from, int64_t stride, int64_t rows, int64_t count,
+                                float* to, int64_t step) {
   int64_t whole = 0;
 #if HWY_TARGET != HWY_SCALAR
-  if (rows >= kLaidRows) {
+  if (rows >= kInterleavedRows) {
     whole = count - count % kLanes;
-    for (int64_t next = 0; next < rows; next += kLaidRows) {
-      const int64_t r = std::min(next, rows - kLaidRows);  // the last four again
+    for (int64_t next = 0; next < rows; next += kInterleavedRows) {
+      const int64_t r = std::min(next, rows - kInterleavedRows);  // the last four again
       for (int64_t i = 0; i < whole; i += kLanes)
         lay_square(from + r * stride + i, stride, to + i * step + r, step);
     }

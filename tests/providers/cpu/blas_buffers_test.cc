@@ -48,7 +48,7 @@ TEST(BlasBuffers, APromisedOneIsThereWhateverBecomesOfTheAddressSpace) {
   expect_in_child([] {
     const BlasBuffer buffer;
     limit_process();
-    return buffer.is_promised() && is_product_right() ? 0 : 1;
+    return buffer.is_reserved() && is_product_right() ? 0 : 1;
   });
 }
 
@@ -58,10 +58,10 @@ TEST(BlasBuffers, AreRefusedWithoutAddressSpaceAndTakenAgain) {
     auto second = std::make_unique<BlasBuffer>();
     limit_process();
     if (!is_product_right()) return 1;
-    if (BlasBuffer().is_promised()) return 2;
+    if (BlasBuffer().is_reserved()) return 2;
     second.reset();
     const BlasBuffer third;
-    return third.is_promised() && is_product_right() ? 0 : 3;
+    return third.is_reserved() && is_product_right() ? 0 : 3;
   });
 }
 
@@ -82,7 +82,7 @@ TEST(BlasBuffers, AreThereForAllToWhomTheyWerePromised) {
         right = true;
         for (int i = 0; i < 50; ++i) {
           const BlasBuffer buffer;
-          right = right && buffer.is_promised() && is_product_right();
+          right = right && buffer.is_reserved() && is_product_right();
         }
       });
     }

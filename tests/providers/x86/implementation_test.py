@@ -106,7 +106,7 @@ def test_a_pool_behind_a_convolution(pool, extents, expected):
 
 def test_a_pool_alone_is_the_librarys():
     model, _ = small_graph("y = MaxPool<kernel_shape=[2,2]>(x)", {"x": random(1, 16, 12, 12)})
-    assert implementations(model)["MaxPool"] == "oneDNN; not loops: the tensors stand NCHW, where oneDNN is faster"
+    assert implementations(model)["MaxPool"] == "oneDNN; not loops: the tensors are NCHW, where oneDNN is faster"
 
 
 def test_every_kernel_of_this_provider_says_how_it_computes():

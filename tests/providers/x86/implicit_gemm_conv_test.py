@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions over images of open size: windows that are multiplied where they stand, of every form, and what follows them."""
+"""Convolutions over images of dynamic size: windows that are multiplied where they stand, of every form, and what follows them."""
 
 import numpy as np
 import pytest

@@ -58,27 +58,29 @@ int64_t most_padding(const Geometry& g) {
 }
 
 /// A candidate of Winograd.
-struct Way {
+struct Candidate {
   Tile tile;
   Form form;
 };
 
-Way way_of(const Geometry& g, Tile tile) { return {tile, form_of(g.filters, g.channels, tile)}; }
+Candidate candidate_of(const Geometry& g, Tile tile) {
+  return {tile, form_of(g.filters, g.channels, tile)};
+}
 
-int64_t weights_bytes(const Geometry& g, Way way) {
-  return winograd::weights_bytes(g.filters, g.channels, way.tile, way.form);
+int64_t weights_bytes(const Geometry& g, Candidate candidate) {
+  return winograd::weights_bytes(g.filters, g.channels, candidate.tile, candidate.form);
 }
 
 /// Bytes by which packed weights exceed those of the model.
-int64_t growth_of(const Geometry& g, Way way) {
-  return weights_bytes(g, way) -
+int64_t growth_of(const Geometry& g, Candidate candidate) {
+  return weights_bytes(g, candidate) -
          g.filters * g.channels * kTaps * static_cast<int64_t>(sizeof(float));
 }
 
 /// A convolution with fewer images, rows and filters that is quick to time.
-Geometry cut(Geometry geometry, Way way) {
+Geometry cut(Geometry geometry, Candidate candidate) {
   const auto is_large = [&] {
-    return work_of(geometry) > kMeasuredWork || weights_bytes(geometry, way) > kMeasuredBytes;
+    return work_of(geometry) > kMeasuredWork || weights_bytes(geometry, candidate) > kMeasuredBytes;
   };
   while (work_of(geometry) > kMeasuredWork && geometry.batch > 1) geometry.batch /= 2;
   while (work_of(geometry) > kMeasuredWork && geometry.out_height >= 2 * kFewestRows) {
@@ -167,9 +169,10 @@ class Direct {
 /// Winograd convolution with a Relu.
 class Own {
  public:
-  Own(const Geometry& g, Way way, int threads, float* source, float* target, float* bias)
-      : convolution_(g, way.tile, way.form, threads, {{Step::Kind::kRelu, 0, 0}}),
-        weights_(weights_bytes(g, way)),
+  Own(const Geometry& g, Candidate candidate, int threads, float* source, float* target,
+      float* bias)
+      : convolution_(g, candidate.tile, candidate.form, threads, {{Step::Kind::kRelu, 0, 0}}),
+        weights_(weights_bytes(g, candidate)),
         scratch_(convolution_.scratch_bytes()),
         operands_{source, weights_.data(), bias, nullptr, target} {}
   void run() const { convolution_.run(operands_, reinterpret_cast<std::byte*>(scratch_.data())); }
@@ -197,7 +200,7 @@ struct Times {
 };
 
 /// Times the candidates in interleaved rounds. After two rounds, slow ones are dropped.
-Times measure_all(const Geometry& g, Way way_of_two, Way way_of_four, int threads) {
+Times measure_all(const Geometry& g, Candidate two, Candidate four, int threads) {
   constexpr int kRounds = 3;
   constexpr int kRoundsOfAll = 2;
   constexpr double kFarBehind = 1.25;
@@ -209,8 +212,8 @@ Times measure_all(const Geometry& g, Way way_of_two, Way way_of_four, int thread
   Times times{kLong, kLong, kLong};
   with_threads(threads, [&] {
     const Direct direct(g, source.data(), target.data(), bias.data());
-    const Own two(g, way_of_two, threads, source.data(), target.data(), bias.data());
-    const Own four(g, way_of_four, threads, source.data(), target.data(), bias.data());
+    const Own two(g, two, threads, source.data(), target.data(), bias.data());
+    const Own four(g, four, threads, source.data(), target.data(), bias.data());
     for (int round = 0; round < kRounds; ++round) {
       const double best = std::min({times.direct, times.two, times.four});
       const auto takes_part = [&](double least) {
@@ -251,11 +254,12 @@ struct CostModel {
   std::optional<Tile> tile;
 };
 
-CostModel forecast(const Geometry& g, Way two, Way four) {
+CostModel forecast(const Geometry& g, Candidate two, Candidate four) {
   if (code().lanes < kFewestLanes) return {};
   const double direct = direct_cost(g);
-  const auto cost = [&](Way way) {
-    return own_cost(g, way.tile, way.form) + kCostPerByte * static_cast<double>(growth_of(g, way));
+  const auto cost = [&](Candidate candidate) {
+    return own_cost(g, candidate.tile, candidate.form) +
+           kCostPerByte * static_cast<double>(growth_of(g, candidate));
   };
   const double least = std::min(cost(two), cost(four));
   if (least > direct * kSurelySlower) return {true, std::nullopt};
@@ -268,8 +272,8 @@ std::optional<Tile> faster_tile(const Geometry& geometry, int threads) {
   if (geometry.channels < kFewestChannels || geometry.filters < kFewestChannels ||
       work_of(geometry) < kLeastWork || most_padding(geometry) > kMostPadding)
     return std::nullopt;
-  const Way two = way_of(geometry, Tile::k2);
-  const Way four = way_of(geometry, Tile::k4);
+  const Candidate two = candidate_of(geometry, Tile::k2);
+  const Candidate four = candidate_of(geometry, Tile::k4);
   const CostModel expected = forecast(geometry, two, four);
   if (expected.is_sure) return expected.tile;
   static sdk::Mutex mutex;

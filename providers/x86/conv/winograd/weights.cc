@@ -81,7 +81,7 @@ std::shared_ptr<const void> share_weights(const gantry_host* host, sdk::Choices&
                             std::to_string(code().columns) + "/" + std::to_string(plain.filters) +
                             "/" + std::to_string(plain.channels);
   const auto size = static_cast<uint64_t>(plain.filters * plain.channels * kTapBytes);
-  const Digest content = kept_digest(choices, order, [&] {
+  const Digest content = cached_digest(choices, order, [&] {
     const Digest numbers = digest_of(plain.data, size, order);
     return digest_of(plain.scales.data(), plain.scales.size() * sizeof(float),
                      {reinterpret_cast<const char*>(numbers.data()), sizeof(numbers)});

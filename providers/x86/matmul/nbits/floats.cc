@@ -3,7 +3,8 @@
 
 namespace gantry::x86 {
 
-void lay_floats(const float* source, const BlockShape& shape, int, const RowTile& tile, int row) {
+void interleave_floats(const float* source, const BlockShape& shape, int, const RowTile& tile,
+                       int row) {
   for (int64_t block = 0; block < shape.blocks(); ++block) {
     float sum = 0;
     for (int64_t i = block * shape.block; i < (block + 1) * shape.block; ++i) {

@@ -7,8 +7,8 @@
 namespace gantry::x86 {
 
 /// As BlockCode::quantize, but copies the row into RowTile::floats.
-void lay_floats(const float* source, const BlockShape& shape, int middle, const RowTile& tile,
-                int row);
+void interleave_floats(const float* source, const BlockShape& shape, int middle,
+                       const RowTile& tile, int row);
 
 /// BlockCode::multiply_floats, of up to so many rows. Requires AVX2.
 void multiply_floats_avx2(const RowTile& tile, const ColumnGroup& group, const BlockShape& shape,

@@ -17,7 +17,7 @@ TiledRows::TiledRows(sdk::Call& call, const BlockShape& shape, bool in_floats,
   const auto matrices = static_cast<int64_t>(counts.size());
   const int64_t most_tiles = std::min(rows_, rows_ / most + matrices);
   tiles_ = call.scratch<Tile>(most_tiles);
-  stretches_ = call.scratch<int64_t>(most_tiles + 1);
+  ranges_ = call.scratch<int64_t>(most_tiles + 1);
   if (in_floats) {
     floats_ = call.scratch<float>(rows_ * shape_.padded());
   } else {
@@ -53,7 +53,7 @@ RowTile TiledRows::row_tile(const Tile& tile) const {
 void TiledRows::fill(sdk::Call& call, std::span<const BlockWeights> matrices, const float* source,
                      const int64_t* order) const {
   constexpr int64_t kNumbersPerTask = 1 << 15;
-  const auto take = floats_ ? lay_floats : code_.quantize;
+  const auto take = floats_ ? interleave_floats : code_.quantize;
   const int64_t grain =
       std::max<int64_t>(1, kNumbersPerTask * tile_count_ / (rows_ * shape_.padded()));
   call.parallel_for(tile_count_, grain, [&](int64_t begin, int64_t end) {
@@ -70,33 +70,33 @@ void TiledRows::fill(sdk::Call& call, std::span<const BlockWeights> matrices, co
   });
 }
 
-// Every group of columns stays in the nearest cache while it meets a stretch of tiles of its
+// Every group of columns stays in the nearest cache while it meets a range of tiles of its
 // matrix, whose rows stay in the next one while they meet all groups.
 void TiledRows::multiply(sdk::Call& call, std::span<const BlockWeights> matrices, const float* bias,
                          float* target) const {
-  constexpr int64_t kBytesOfStretch = 512 << 10;
+  constexpr int64_t kBytesOfRange = 512 << 10;
   constexpr int64_t kProductsPerTask = 1 << 18;
   const int64_t bytes_of_row = shape_.padded() * (floats_ ? int64_t{sizeof(float)} : 1);
-  int64_t* starts = stretches_;  // the first tile of each; behind them the end of the last
-  int64_t stretches = 0;
+  int64_t* starts = ranges_;  // the first tile of each; behind them the end of the last
+  int64_t ranges = 0;
   int64_t bytes = 0;
   for (int64_t index = 0; index < tile_count_; ++index) {
     const bool is_new = index == 0 || tiles_[index].matrix != tiles_[index - 1].matrix ||
-                        bytes + tiles_[index].rows * bytes_of_row > kBytesOfStretch;
+                        bytes + tiles_[index].rows * bytes_of_row > kBytesOfRange;
     if (is_new) {
-      starts[stretches++] = index;
+      starts[ranges++] = index;
       bytes = 0;
     }
     bytes += tiles_[index].rows * bytes_of_row;
   }
-  starts[stretches] = tile_count_;
+  starts[ranges] = tile_count_;
   const int64_t groups = matrices.front().group_count();
-  const int64_t products = rows_ * shape_.padded() * kGroup / stretches;  // of a task, on average
+  const int64_t products = rows_ * shape_.padded() * kGroup / ranges;  // of a task, on average
   const int64_t grain = std::max<int64_t>(1, kProductsPerTask / products);
-  call.parallel_for(groups * stretches, grain, [&](int64_t begin, int64_t end) {
+  call.parallel_for(groups * ranges, grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t stretch = task / groups;
-      for (int64_t index = starts[stretch]; index < starts[stretch + 1]; ++index) {
+      const int64_t range = task / groups;
+      for (int64_t index = starts[range]; index < starts[range + 1]; ++index) {
         const Tile& tile = tiles_[index];
         const BlockWeights& matrix = matrices[static_cast<size_t>(tile.matrix)];
         multiply_tile(tile, matrix, task % groups, bias, target);

@@ -46,7 +46,7 @@ class TiledRows {
   int64_t rows_ = 0;
   int64_t tile_count_ = 0;
   Tile* tiles_ = nullptr;
-  int64_t* stretches_ = nullptr;  // memory of multiply()
+  int64_t* ranges_ = nullptr;  // memory of multiply()
   int8_t* numbers_ = nullptr;
   float* floats_ = nullptr;
   float* scales_ = nullptr;

@@ -30,7 +30,7 @@ template <StorageDtype kNumbers>
     return _mm256_loadu_ps(reinterpret_cast<const float*>(from) + place * kLanes);
   } else {
     const __m128i narrow = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + place);
-    if constexpr (kNumbers == StorageDtype::kHalf) return _mm256_cvtph_ps(narrow);
+    if constexpr (kNumbers == StorageDtype::kF16) return _mm256_cvtph_ps(narrow);
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(narrow), 16));
   }
 }

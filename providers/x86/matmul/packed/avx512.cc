@@ -41,7 +41,7 @@ GANTRY_MATMUL inline __m512 load(const std::byte* from, int64_t place) {
   } else {
     const auto* at = reinterpret_cast<const __m256i*>(from) + place;
     const __m256i narrow = _mm256_loadu_si256(at);
-    if constexpr (kNumbers == StorageDtype::kHalf) return _mm512_cvtph_ps(narrow);
+    if constexpr (kNumbers == StorageDtype::kF16) return _mm512_cvtph_ps(narrow);
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16));
   }
 }

@@ -78,10 +78,10 @@ uint16_t half_of(uint32_t bits) {
 
 StorageDtype numbers_of(const void* floats, int64_t count) {
   const auto* from = static_cast<const std::byte*>(floats);
-  std::atomic<bool> is_brain{true};
+  std::atomic<bool> is_bf16{true};
   std::atomic<bool> is_half{true};
   const auto look = [&](int64_t chunk) {
-    Fit fit{is_brain.load(std::memory_order_relaxed), is_half.load(std::memory_order_relaxed)};
+    Fit fit{is_bf16.load(std::memory_order_relaxed), is_half.load(std::memory_order_relaxed)};
     const int64_t end = std::min(count, (chunk + 1) * kChunk);
     for (int64_t i = chunk * kChunk; i < end && (fit.brain || fit.half); i += kBlock) {
       uint32_t bits[kBlock] = {};  // zeros fit
@@ -89,22 +89,21 @@ StorageDtype numbers_of(const void* floats, int64_t count) {
       std::memcpy(bits, from + i * int64_t{sizeof(uint32_t)}, size_bytes);
       look_at_block(bits, fit);
     }
-    if (!fit.brain) is_brain.store(false, std::memory_order_relaxed);
+    if (!fit.brain) is_bf16.store(false, std::memory_order_relaxed);
     if (!fit.half) is_half.store(false, std::memory_order_relaxed);
   };
   look(0);  // the first chunk decides for most matrices
-  if (is_brain || is_half) {
+  if (is_bf16 || is_half) {
     with_threads(machine_threads(), [&] { for_each((count + kChunk - 1) / kChunk, look); });
   }
-  if (is_brain) return StorageDtype::kBrain;
-  return is_half ? StorageDtype::kHalf : StorageDtype::kFloat;
+  if (is_bf16) return StorageDtype::kBf16;
+  return is_half ? StorageDtype::kF16 : StorageDtype::kFloat;
 }
 
 void narrow(const float* floats, int64_t count, StorageDtype numbers, uint16_t* target) {
   for (int64_t i = 0; i < count; ++i) {
     const auto bits = std::bit_cast<uint32_t>(floats[i]);
-    target[i] =
-        numbers == StorageDtype::kBrain ? static_cast<uint16_t>(bits >> 16U) : half_of(bits);
+    target[i] = numbers == StorageDtype::kBf16 ? static_cast<uint16_t>(bits >> 16U) : half_of(bits);
   }
 }
 

@@ -9,7 +9,7 @@
 namespace gantry::x86 {
 
 /// f32, bf16 or f16.
-enum class StorageDtype : uint8_t { kFloat, kBrain, kHalf };
+enum class StorageDtype : uint8_t { kFloat, kBf16, kF16 };
 
 constexpr int64_t bytes_of(StorageDtype numbers) { return numbers == StorageDtype::kFloat ? 4 : 2; }
 

@@ -20,10 +20,10 @@ class TileTable {
     switch (tile.numbers) {
       case StorageDtype::kFloat:
         return of_width<StorageDtype::kFloat>(tile);
-      case StorageDtype::kBrain:
-        return of_width<StorageDtype::kBrain>(tile);
-      case StorageDtype::kHalf:
-        return of_width<StorageDtype::kHalf>(tile);
+      case StorageDtype::kBf16:
+        return of_width<StorageDtype::kBf16>(tile);
+      case StorageDtype::kF16:
+        return of_width<StorageDtype::kF16>(tile);
     }
   }
 

@@ -72,7 +72,7 @@ StorageDtype narrowest(const Plain& plain) {
 }
 
 /// The dtype as cached in `choices`, one letter.
-StorageDtype kept_numbers(sdk::Choices& choices, const Plain& plain) {
+StorageDtype cached_elements(sdk::Choices& choices, const Plain& plain) {
   constexpr std::string_view kLetters = "fbh";
   const std::string& kept = choices.keep(
       "numbers", [&] { return std::string(1, kLetters[static_cast<size_t>(narrowest(plain))]); });
@@ -91,11 +91,11 @@ Digest content_of(const Plain& plain, const std::string& form) {
 void PanelWeights::pack(const gantry_host* host, sdk::Choices& choices, const Plain& plain) {
   inner_ = plain.inner;
   columns_ = plain.columns;
-  numbers_ = kept_numbers(choices, plain);
+  numbers_ = cached_elements(choices, plain);
   const std::string form = "panels of " + std::to_string(bytes_of(numbers_)) + "/" +
                            std::to_string(plain.inner) + "/" + std::to_string(plain.columns) +
                            (plain.is_transposed ? "T" : "") + std::to_string(plain.taps);
-  const Digest content = kept_digest(choices, "content", [&] { return content_of(plain, form); });
+  const Digest content = cached_digest(choices, "content", [&] { return content_of(plain, form); });
   const Digest kind = digest_of(form.data(), form.size(), "");
   const auto size_bytes =
       static_cast<uint64_t>(packed_columns(columns_) * inner_ * bytes_of(numbers_));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interpreter_lock.h"
+#include "gil.h"
 
 #include <cxxabi.h>
 #include <unistd.h>
@@ -19,11 +19,11 @@ void or_stay(F take) noexcept {
 
 }  // namespace
 
-Unlocked::~Unlocked() {
+GilRelease::~GilRelease() {
   or_stay([this] { PyEval_RestoreThread(state_); });
 }
 
-Locked::Locked() noexcept {
+GilAcquire::GilAcquire() noexcept {
   or_stay([this] { state_ = PyGILState_Ensure(); });
 }
 

@@ -10,12 +10,12 @@ namespace gantry::python {
 
 /// Releases the GIL for its lifetime. Requires that the thread holds the GIL; the destructor
 /// acquires it again.
-class Unlocked {
+class GilRelease {
  public:
-  Unlocked() noexcept : state_(PyEval_SaveThread()) {}
-  ~Unlocked();
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
+  GilRelease() noexcept : state_(PyEval_SaveThread()) {}
+  ~GilRelease();
+  GilRelease(const GilRelease&) = delete;
+  GilRelease& operator=(const GilRelease&) = delete;
 
  private:
   PyThreadState* state_;
@@ -23,12 +23,12 @@ class Unlocked {
 
 /// Holds the GIL for its lifetime, on any thread, whether or not the thread holds it already.
 /// Requires Py_IsInitialized().
-class Locked {
+class GilAcquire {
  public:
-  Locked() noexcept;
-  ~Locked() { PyGILState_Release(state_); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
+  GilAcquire() noexcept;
+  ~GilAcquire() { PyGILState_Release(state_); }
+  GilAcquire(const GilAcquire&) = delete;
+  GilAcquire& operator=(const GilAcquire&) = delete;
 
  private:
   PyGILState_STATE state_;
