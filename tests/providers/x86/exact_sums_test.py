@@ -153,7 +153,7 @@ def test_results_far_beyond_8_bits_are_saturated(target, zero, step, channels, r
 
 
 @pytest.mark.parametrize("text", ["f = DequantizeLinear(w, s)\n y = MatMul(d, f)", "f = DequantizeLinear(w, s)\n y = Gemm(d, f)"])
-@pytest.mark.parametrize("weights, code", [("any", "words"), ("small", "bytes")])
+@pytest.mark.parametrize("weights, code", [("any", "int16"), ("small", "int8")])
 def test_whose_code_it_is(weights, code, text, tmp_path):
     """Bytes are multiplied where few pairs of weights could saturate, else words."""
     model, feeds = small_graph("d = DequantizeLinear(x, s)\n" + text, {"x": numbers(U8, (9, 40), False)},
@@ -163,7 +163,7 @@ def test_whose_code_it_is(weights, code, text, tmp_path):
     session.run(feeds)
     del session
     spans = [event["name"] for event in json.loads(path.read_text())["traceEvents"]]
-    assert [name for name in spans if name in ("words", "bytes")] == ([] if has_exact_library() else [code])
+    assert [name for name in spans if name in ("int16", "int8")] == ([] if has_exact_library() else [code])
 
 
 def test_functions_that_only_the_library_has_are_left_out():
