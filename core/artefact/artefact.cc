@@ -24,8 +24,8 @@ std::string name_of(const PackedKey& key) {
   return name;
 }
 
-// What a kernel hands out, beside what it had been given: bytes are stored from the first one on
-// that differs.
+// Receives a kernel's compiled form and compares it with the cached blob. Stores bytes only once
+// they differ.
 struct FormSink {
   std::span<const std::byte> given;
   size_t equal_bytes = 0;
@@ -37,7 +37,7 @@ struct FormSink {
     auto& sink = *static_cast<FormSink*>(target);
     try {
       sink.add({static_cast<const std::byte*>(data), size_bytes});
-    } catch (...) {  // may not cross the boundary
+    } catch (...) {  // must not cross the boundary
       sink.failure = std::current_exception();
     }
   }
@@ -55,7 +55,7 @@ struct FormSink {
     form.insert(form.end(), bytes.begin(), bytes.end());
   }
 
-  /// True if what was given came back.
+  /// True if the form equals the cached blob.
   bool finish() {
     if (failure) std::rethrow_exception(failure);
     if (is_equal && equal_bytes < given.size()) {
@@ -85,7 +85,7 @@ void Artefact::keep(const std::string& claim, const std::string& label,
   FormSink sink{blob(claim)};
   gantry_error* error =
       contain([&] { return kernel.serialize(kernel.self, &sink, FormSink::write); });
-  if (error) {  // the kernel runs all the same; it is compiled again at the next start
+  if (error) {  // the kernel can run; the next start compiles it again
     log(LogLevel::kWarning,
         label + ": its compiled form is not kept: " + std::string(message_of(error)));
     release_error(error);
@@ -96,7 +96,7 @@ void Artefact::keep(const std::string& claim, const std::string& label,
     return;
   }
   const MutexLock lock(mutex_);
-  // Of a form that was refused the blocks are missing too: that is the consequence.
+  // Missing blocks are a consequence of a rejected form, so the form is the better reason.
   if (file_ && (fault_.empty() || fault_ == kBlocksMissing)) {
     fault_ = sink.given.empty() ? label + " was not in it"
                                 : label + ": the provider did not take what it had of it";

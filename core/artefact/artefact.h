@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one compilation takes from an artefact and leaves for the next one: blobs of kernels and
-// packed blocks, by name. Of the blocks it is asked and told by all threads that compile; the rest
-// is one thread's, while no other compiles.
+// The cache entry that one compilation reads and writes: compiled forms of kernels (blobs) and
+// packed blocks, by name. find() and note() may be called by all threads that compile; all other
+// functions by one thread while no other compiles.
 #pragma once
 
 #include <cstddef>
@@ -21,35 +21,35 @@ namespace gantry {
 
 class Artefact final : public PackedLedger {
  public:
-  /// `file`: verified; null: there is nothing to take.
+  /// `file`: a verified file; null: the cache has none.
   explicit Artefact(std::shared_ptr<const ArtefactFile> file) : file_(std::move(file)) {}
 
-  /// Names the claim that is compiled next; equal names are told apart by their order.
+  /// Returns a name for the claim that is compiled next; claims of equal descriptions are numbered.
   std::string begin_claim(const std::string& description);
-  /// The blob that a claim left; empty: none.
+  /// The cached blob of a claim; empty: none.
   [[nodiscard]] std::span<const std::byte> blob(const std::string& claim) const;
-  /// Has the kernel of a claim hand out its compiled form, if it can. A form other than the one
-  /// that was given to it says that the provider did not take that.
+  /// Stores the kernel's compiled form (gantry_kernel.serialize), if it has one. A form that
+  /// differs from the cached blob means that the provider did not use the blob.
   void keep(const std::string& claim, const std::string& label, const gantry_kernel& kernel);
 
   std::shared_ptr<const void> find(const PackedKey& key, uint64_t size_bytes) override;
   void note(const PackedBlock& block) override;
 
-  /// Forgets what was left so far: the compilation begins again.
+  /// Discards what was stored so far: the compilation begins again.
   void restart();
-  /// Why the file has to be written anew; empty: it had everything, and all of it was taken.
+  /// Why the file must be written again; empty: it had everything, and all of it was used.
   [[nodiscard]] std::string fault() const {
     const MutexLock lock(mutex_);
     return fault_;
   }
-  /// Everything that is to be kept; valid as long as this.
+  /// The parts of the new file; valid as long as this.
   [[nodiscard]] std::vector<ArtefactPart> parts() const;
 
  private:
   std::shared_ptr<const ArtefactFile> file_;
-  std::map<std::string, uint64_t> claims_;  // by description: how many there were
+  std::map<std::string, uint64_t> claims_;  // by description: number of claims
   std::map<std::string, std::vector<std::byte>> forms_;
-  std::map<std::string, std::span<const std::byte>> old_forms_;  // in the file, still good
+  std::map<std::string, std::span<const std::byte>> old_forms_;  // in the file, still valid
   mutable Mutex mutex_;
   std::map<PackedKey, PackedBlock> blocks_ GANTRY_GUARDED_BY(mutex_);
   std::string fault_ GANTRY_GUARDED_BY(mutex_);

@@ -27,7 +27,8 @@ constexpr std::array<char, 16> kMagic = {"gantry artefact"};
 constexpr uint32_t kVersion = 2;
 constexpr uint64_t kDataOffset = 4096;
 
-// At the start of the file; then parts from kDataOffset, then the index: JSON and the chunks' sums.
+// The start of the file. Parts follow from kDataOffset, then the index: JSON and the checksums of
+// chunks.
 struct FileHeader {
   std::array<char, 16> magic = kMagic;
   uint32_t version = kVersion;
@@ -36,7 +37,7 @@ struct FileHeader {
   uint64_t index_offset = 0;
   uint64_t json_bytes = 0;
   uint64_t index_sum = 0;
-  uint64_t sum = 0;  // of the members before
+  uint64_t sum = 0;  // checksum of the members before
 };
 static_assert(sizeof(FileHeader) == 64);
 
@@ -61,7 +62,7 @@ void write_all(int file, const void* data, uint64_t size_bytes) {
   }
 }
 
-// The sums of chunks of a stream of bytes.
+// Computes the checksums of the chunks of a byte stream.
 class RunningSums {
  public:
   void add(std::span<const std::byte> bytes) {
@@ -86,11 +87,11 @@ class RunningSums {
   std::vector<uint64_t> sums_;
 };
 
-// A file under a name of its own that is gone unless it is renamed.
+// A temporary file, removed unless it is renamed.
 class Draft {
  public:
   explicit Draft(const fs::path& target) : name_(target.string() + ".XXXXXX") {
-    file_ = Descriptor(mkostemp(name_.data(), O_CLOEXEC));  // readable by this user alone
+    file_ = Descriptor(mkostemp(name_.data(), O_CLOEXEC));  // readable by this user only
     if (file_.get() < 0) unavailable("it cannot be made");
   }
   ~Draft() {
@@ -168,7 +169,8 @@ void ArtefactFile::read() {
     damaged("it is truncated: " + std::to_string(header.file_bytes) + " bytes were written, " +
             std::to_string(size) + " are there");
   }
-  // Within the sum, so as it was written; what follows cannot leave the file all the same.
+  // The checksum is right, so the values are as written; they are checked against the size all the
+  // same.
   if (header.index_offset < kDataOffset || header.index_offset > size ||
       header.json_bytes > size - header.index_offset)
     damaged("its header is damaged");
@@ -178,7 +180,7 @@ void ArtefactFile::read() {
   const uint64_t sums = (data_.size() + kSumChunk - 1) / kSumChunk;
   if (index.size() - header.json_bytes != sums * sizeof(uint64_t)) damaged("its index is damaged");
   sums_.resize(sums);
-  if (sums > 0)  // of none there is no address
+  if (sums > 0)  // an empty vector has no address
     std::memcpy(sums_.data(), index.data() + header.json_bytes, sums * sizeof(uint64_t));
   try {
     const auto* text = reinterpret_cast<const char*>(index.data());

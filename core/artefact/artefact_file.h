@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a compiled artefact: facts (what it was made from), and named parts, each at a
-// multiple of 64 bytes, which are used where they stand. It is written whole under another name
-// and renamed, and never changed afterwards; every byte of it is under a sum. Immutable; any
-// thread.
+// A file of the compiled-model cache (artefact): metadata that say from what it was made, and named
+// parts at multiples of 64 bytes, which are used in place. It is written under another name,
+// renamed and never changed afterwards; checksums cover every byte. Immutable; any thread.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +19,11 @@
 
 namespace gantry {
 
-/// What decides a result, in the order in which differences are told: name and value.
+/// The metadata on which the content depends, as (name, value); differences are reported in this
+/// order.
 using ArtefactFacts = std::vector<std::pair<std::string, std::string>>;
 
-/// The first fact in which two differ, as a sentence without a final stop; empty: none.
+/// The first difference, as a sentence without a final stop; empty: none.
 std::string difference_of(const ArtefactFacts& kept, const ArtefactFacts& now);
 
 struct ArtefactPart {
@@ -33,23 +33,23 @@ struct ArtefactPart {
 
 class ArtefactFile {
  public:
-  /// Maps a file and reads what it has, parts apart. NOT_FOUND: there is none. UNAVAILABLE: it
-  /// cannot be read, or somebody else may write it. INVALID_ARGUMENT: truncated, damaged, or
-  /// another version of the format.
+  /// Maps a file and reads its index and metadata, but not its parts. NOT_FOUND: no such file.
+  /// UNAVAILABLE: it cannot be read, or other users may write it. INVALID_ARGUMENT: truncated,
+  /// damaged, or another version of the format.
   static std::shared_ptr<const ArtefactFile> open(const std::filesystem::path& path);
   ~ArtefactFile();
   ArtefactFile(const ArtefactFile&) = delete;
   ArtefactFile& operator=(const ArtefactFile&) = delete;
 
-  /// Reads all parts. INVALID_ARGUMENT: one is damaged.
+  /// Reads all parts and checks their checksums. INVALID_ARGUMENT: one is damaged.
   void verify(uint32_t threads) const;
 
   [[nodiscard]] const ArtefactFacts& facts() const { return facts_; }
   [[nodiscard]] uint64_t size_bytes() const { return bytes_.size(); }
-  /// A part as it stands in the map, for as long as this lives; null: there is none. Its bytes
-  /// are only to be read after verify().
+  /// A part in the mapped file, valid as long as this; null: there is none. Do not read its bytes
+  /// before verify().
   [[nodiscard]] const std::span<const std::byte>* find(const std::string& name) const;
-  /// Tells whether others have written the file since; as long as this.
+  /// The watch for changes of the file; valid as long as this.
   [[nodiscard]] const FileWatch& watch() const { return *watch_; }
 
  private:
@@ -66,12 +66,12 @@ class ArtefactFile {
   std::vector<uint64_t> sums_;
 };
 
-/// Writes a file that only this user can read or write, and puts it in the place of another of
-/// that name at once. UNAVAILABLE: the folder is full or cannot be written; nothing is left then.
-/// Returns its size.
+/// Writes a file that only this user can read or write, atomically replacing a file of that name.
+/// Returns its size. UNAVAILABLE: the disk is full or the folder cannot be written; no partial file
+/// is left then.
 uint64_t write_artefact(const std::filesystem::path& path, const ArtefactFacts& facts,
                         const std::vector<ArtefactPart>& parts);
-/// How large it would be, at least.
+/// Lower bound of the size of such a file.
 uint64_t artefact_bytes(const std::vector<ArtefactPart>& parts);
 
 }  // namespace gantry

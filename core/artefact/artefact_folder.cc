@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kArtefactSuffix = ".artefact";
 constexpr const char* kNotesSuffix = ".artefact.digests";
-constexpr int64_t kDraftSeconds = 3600;  // a process that writes one for longer is gone
+constexpr int64_t kDraftSeconds = 3600;  // a temporary file of this age has no writer any more
 
 int64_t now_s() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -35,12 +35,12 @@ bool is_regular(const fs::path& path, struct stat& facts) {
 }
 
 void remove_with_notes(const fs::path& file) {
-  std::error_code ignored;  // another process may have done so
+  std::error_code ignored;  // another process may have removed it
   fs::remove(file, ignored);
   fs::remove(fs::path(file).replace_extension(kNotesSuffix), ignored);
 }
 
-// What a model's file may be called in ours.
+// The name of a model's file, with the characters that a cache file's name may have.
 std::string cleaned(const std::string& stem) {
   constexpr size_t kMost = 64;
   std::string name = stem.substr(0, kMost);
@@ -69,15 +69,15 @@ void ArtefactFolder::make() const {
   if (fs::is_directory(folder_, error)) return;
   fs::create_directories(folder_.parent_path(), error);
   if (mkdir(folder_.c_str(), S_IRWXU) == 0) return;
-  const int reason = errno;  // another process may have been faster
+  const int reason = errno;  // not an error if another process made the folder
   if (fs::is_directory(folder_, error)) return;
   throw Error(Code::kUnavailable, folder_.string() + ": the folder cannot be made: " +
                                       std::generic_category().message(reason));
 }
 
 void ArtefactFolder::touch(const fs::path& file) noexcept {
-  // Without the right to, it is thrown out earlier; nothing else depends on it. The time of the
-  // last change stays, by which sessions tell that nobody wrote the file.
+  // Sets the access time only: sessions detect writes by the modification time. If it fails, the
+  // file is evicted earlier.
   const std::array<timespec, 2> times = {timespec{0, UTIME_NOW}, timespec{0, UTIME_OMIT}};
   (void)utimensat(AT_FDCWD, file.c_str(), times.data(), AT_SYMLINK_NOFOLLOW);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of compiled artefacts: where an artefact stands in it, who may write it, and what is
-// thrown out when it is full. Several processes may use one folder. Any thread.
+// The folder of the compiled-model cache: names of its files, permissions, and eviction. Several
+// processes may use one folder. Any thread.
 #pragma once
 
 #include <gantry/artefacts.h>
@@ -17,23 +17,24 @@ class ArtefactFolder {
   explicit ArtefactFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   [[nodiscard]] const std::filesystem::path& path() const { return folder_; }
-  /// The artefact of a model whose file is called `stem`; `identity` tells models and settings
-  /// apart.
+  /// The cache file of a model whose file is named `stem`; `identity` distinguishes models and
+  /// settings.
   [[nodiscard]] std::filesystem::path file_of(const std::string& stem,
                                               const std::string& identity) const;
-  /// UNAVAILABLE: somebody else could put another file in the place of one of ours.
+  /// UNAVAILABLE: another user could replace a file of the cache.
   void require_trusted(bool is_elevated) const;
-  /// Makes the folder, for this user alone, if it is not there. UNAVAILABLE.
+  /// Makes the folder, for this user only, if it does not exist. UNAVAILABLE.
   void make() const;
-  /// Notes that an artefact was used: others are thrown out before it.
+  /// Marks a file as just used, for eviction in LRU order.
   static void touch(const std::filesystem::path& file) noexcept;
-  /// Throws out those used longest ago until what stays, with `coming_bytes` more, is within the
-  /// limit; drafts that their processes left, too. UNAVAILABLE: `coming_bytes` alone are more.
+  /// Evicts the least recently used files until the rest and `coming_bytes` are within the limit.
+  /// `replaced`: the file that will be overwritten, which is not counted. Also removes old
+  /// temporary files. UNAVAILABLE: `coming_bytes` alone exceeds the limit.
   void make_room(uint64_t limit_bytes, uint64_t coming_bytes,
                  const std::filesystem::path& replaced) const;
-  /// Those that are there, used last first.
+  /// The files, most recently used first.
   [[nodiscard]] std::vector<ArtefactEntry> list() const;
-  /// Removes all of them; how many bytes that were.
+  /// Removes all files; returns their size in bytes.
   uint64_t clear() const;
 
  private:

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
-#include <xxh_x86dispatch.h>  // the library's functions for the widest vectors of the processor
+#include <xxh_x86dispatch.h>  // selects the implementation for the widest vectors of the CPU
 #else
 #include <xxhash.h>
 #endif
@@ -19,9 +19,9 @@
 namespace gantry {
 namespace {
 
-constexpr uint32_t kMostThreads = 4;  // memory is busy with fewer
+constexpr uint32_t kMostThreads = 4;  // enough to reach the memory bandwidth
 
-// Whole pages inside the chunk; the file is read again by whoever wants them.
+// Releases the whole pages of a chunk; a later read loads them from the file again.
 void give_back(const std::byte* begin, uint64_t size_bytes) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto first = (reinterpret_cast<uintptr_t>(begin) + page - 1) / page * page;
@@ -50,7 +50,7 @@ std::vector<uint64_t> chunk_sums(std::span<const std::byte> bytes, uint32_t thre
   try {
     const size_t wanted = std::min<size_t>({threads, kMostThreads, sums.size()});
     while (helpers.size() + 1 < wanted) helpers.emplace_back(work);
-  } catch (const std::system_error&) {  // as many as there are
+  } catch (const std::system_error&) {  // continues with the threads that could be started
   }
   work();
   helpers.clear();  // joins

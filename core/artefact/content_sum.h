@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digests of large bytes at the speed of memory. They find damage and tell contents apart by
-// accident; they are no defence against forgery (docs/decisions/0027). Any thread.
+// Fast checksums and digests (XXH3) at memory bandwidth. They detect damage and distinguish
+// contents, but are no defence against forgery (docs/decisions/0027). Any thread.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,19 @@
 
 namespace gantry {
 
-/// Bytes that share a sum.
+/// Bytes per checksum.
 inline constexpr uint64_t kSumChunk = uint64_t{1} << 20;
 
-/// The sum of each chunk, the last one shorter, made on up to `threads` threads. `forget`: the
-/// bytes are of a file mapped read-only; each chunk's memory is given back when it has been read.
+/// The checksum of each chunk, on up to `threads` threads; the last chunk may be shorter. `forget`:
+/// the bytes are of a file mapped read-only, and the pages of each chunk are released after
+/// reading.
 std::vector<uint64_t> chunk_sums(std::span<const std::byte> bytes, uint32_t threads, bool forget);
 
-/// Of a few bytes.
+/// The checksum of a few bytes.
 uint64_t sum_of(std::span<const std::byte> bytes);
-/// 32 lower-case hex digits.
+/// The digest of a text: 32 lower-case hex digits.
 std::string digest_text(std::string_view text);
-/// Of all bytes, by their chunks: 32 lower-case hex digits.
+/// The digest of all bytes, computed from their chunks' checksums: 32 lower-case hex digits.
 std::string content_digest(std::span<const std::byte> bytes, uint32_t threads, bool forget);
 
 }  // namespace gantry

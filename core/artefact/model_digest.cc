@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// Times of files advance in steps of some milliseconds, those of remote ones of up to seconds.
+// Granularity of file times: some milliseconds, on remote file systems up to seconds.
 constexpr int64_t kSettledNs = 3'000'000'000;
 
 int64_t now_ns() {
@@ -42,7 +42,7 @@ std::string ModelDigests::of(const std::vector<std::shared_ptr<const MappedFile>
     const FileState& state = file->state();
     const auto known = known_.find(state.text);
     const bool is_known = known != known_.end();
-    // Before it is read: what is written from then on changes the time.
+    // Tested before the file is read: a later write changes the time.
     const bool is_settled = now_ns() - state.changed_ns > kSettledNs;
     const std::string digest =
         is_known ? known->second : content_digest(file->bytes(), threads, true);
@@ -63,7 +63,7 @@ void ModelDigests::save() const noexcept {
     std::error_code error;
     if (stream) std::filesystem::rename(draft, notes_, error);
     if (!stream || error) std::filesystem::remove(draft, error);
-  } catch (const std::exception&) {  // read again at the next start
+  } catch (const std::exception&) {  // not cached: the next start reads the files again
     return;
   }
 }

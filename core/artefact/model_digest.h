@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The content of a model's files as a digest. Reading 100 MB takes 10 ms and more, so a file whose
-// state (device, inode, size, times) is that of the last reading is not read again. What a file's
-// times cannot tell yet, because it was written just before, is not believed. One thread.
+// Digests of a model's files. Reading 100 MB takes 10 ms and more, so the digest of a file is
+// cached with the file's state (device, inode, size, times), and the file is read again only if its
+// state differs. The state of a file written just before is not trusted, as its times may not show
+// a later write. One thread.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +18,18 @@ namespace gantry {
 
 class ModelDigests {
  public:
-  /// `notes`: the file that remembers digests; empty: nothing is remembered. What cannot be read
-  /// there is as good as nothing.
+  /// `notes`: the file in which digests are cached; empty: no cache. Unreadable content is ignored.
   explicit ModelDigests(std::filesystem::path notes);
 
-  /// Of all files' contents: text without spaces at its ends.
+  /// A text that identifies the contents of all files.
   std::string of(const std::vector<std::shared_ptr<const MappedFile>>& files, uint32_t threads);
-  /// Writes the notes if they have changed. A folder that cannot be written remembers nothing.
+  /// Writes the cache file if it has changed. Errors are ignored.
   void save() const noexcept;
 
  private:
   std::filesystem::path notes_;
   std::map<std::string, std::string> known_;  // state of a file -> digest
-  std::map<std::string, std::string> seen_;   // what is to be remembered
+  std::map<std::string, std::string> seen_;   // the new content of the cache
   bool has_changed_ = false;
 };
 

@@ -54,7 +54,7 @@ std::string Graph::unique_name(std::string wanted, const char* what) {
   const std::string key = what + wanted;
   const auto [entry, is_new] = names_.try_emplace(key, 1);
   if (is_new) return wanted;
-  uint32_t& next = entry->second;  // stays where it is when others come
+  uint32_t& next = entry->second;  // the reference stays valid when entries are added
   for (;;) {
     std::string suffix = "_" + std::to_string(next++);
     if (names_.try_emplace(key + suffix, 1).second) return wanted + suffix;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The intermediate representation: a graph of nodes in ONNX's own operators. A node keeps the
-// schema version it means, so nodes of several opsets may stand in one graph. Graphs are closed: a
-// body reads outer values only through captures, which its node lists as trailing inputs. One
-// thread at a time; read-only use may be shared.
+// The intermediate representation: a graph of nodes with ONNX operators. Each node has its own
+// schema version, so a graph may have nodes of several opsets. Graphs are closed: a body reads
+// outer values only through captures, which its node lists as trailing inputs. One thread at a
+// time; read-only use may be shared.
 #pragma once
 
 #include <gantry/tensor.h>
@@ -30,21 +30,21 @@ struct TypeInfo {
   bool has_rank = false;
   std::vector<int64_t> shape;        ///< -1: unknown extent
   std::vector<std::string> symbols;  ///< as long as `shape`; "": no name
-  /// of an output that nothing reads: nobody knows that the model says its shape rightly
+  /// of an output that no node reads: the shape is the model's declaration, which may be wrong
   bool is_declared_only = false;
 };
 
-/// A value: produced once (by a node, as input or capture of its graph, or constant), read any
-/// number of times. Owned by its graph.
+/// A value: the output of a node, an input or capture of its graph, or a constant. Read any number
+/// of times. Owned by its graph.
 struct GraphValue {
   uint32_t id = 0;   ///< index among the graph's values; dense after Graph::renumber
   std::string name;  ///< unique in its graph
   TypeInfo type;
   Node* producer = nullptr;
-  std::vector<Node*> users;  ///< one entry for each use as input or capture
-  ValueRef constant;         ///< set: always this value, no producer
-  ValueRef initial;  ///< of an input of the main graph: its value in a run that gives it none
-  uint32_t times_listed = 0;  ///< among the outputs of its graph; counted by Graph
+  std::vector<Node*> users;   ///< one entry for each use as input or capture
+  ValueRef constant;          ///< set: always this value, no producer
+  ValueRef initial;           ///< of an input of the main graph: its default value (initializer)
+  uint32_t times_listed = 0;  ///< number of uses as an output of its graph; counted by Graph
 
   /// Of its graph.
   [[nodiscard]] bool is_output() const { return times_listed > 0; }
@@ -86,8 +86,7 @@ struct Node {
   [[nodiscard]] std::string label() const;
 };
 
-/// Nodes in an order in which each stands after the nodes it reads from; values; inputs, outputs,
-/// captures.
+/// A graph: nodes in topological order, values, inputs, outputs, captures.
 class Graph {
  public:
   Graph() = default;
@@ -101,11 +100,11 @@ class Graph {
 
   [[nodiscard]] const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   [[nodiscard]] const std::vector<std::unique_ptr<GraphValue>>& values() const { return values_; }
-  /// In their order; a value may be listed twice, or be an input or constant.
+  /// The outputs in order; a value may be listed twice, or be an input or a constant.
   [[nodiscard]] const std::vector<GraphValue*>& outputs() const { return outputs_; }
   void set_outputs(std::vector<GraphValue*> values);
 
-  /// New value with that name, made unique by a suffix if it is taken.
+  /// Adds a value with that name, made unique by a suffix if needed.
   GraphValue* add_value(std::string value_name, TypeInfo type = {});
   GraphValue* add_constant(std::string value_name, ValueRef constant);
   /// Appends a node without inputs or outputs; its name is made unique. Connect it with the
@@ -113,27 +112,27 @@ class Graph {
   Node* add_node(std::string op_type, std::string domain, int since_version, std::string node_name);
   void add_input(Node* node, GraphValue* value);
   void add_capture(Node* node, GraphValue* value);
-  /// Input `index`, which is present, becomes `value`.
+  /// Replaces input `index`, which must be present, by `value`.
   void set_input(Node* node, size_t index, GraphValue* value);
   void add_output(Node* node, GraphValue* value);
 
-  /// Takes capture `index` from the node and from each of its bodies, none of which may still read
+  /// Removes capture `index` from the node and from each of its bodies. Requires that no body reads
   /// it.
   void drop_capture(Node* node, size_t index);
 
-  /// Every use of `from` (inputs, captures, graph outputs) becomes a use of `to`. A graph output
-  /// may thus change its name; who shows names to users takes them before passes run.
+  /// Replaces every use of `from` (inputs, captures, graph outputs) by `to`. The name of a graph
+  /// output may change, so names for users must be read before passes run.
   void replace_uses(GraphValue* from, GraphValue* to);
   /// Disconnects and marks the node for removal; it is destroyed by the next sweep(). Its outputs
   /// lose their producer.
   void remove_node(Node* node);
-  /// Destroys removed nodes and values that nobody produces, reads or lists; renumbers. Linear
+  /// Destroys removed nodes, and values without producer, users and output uses; renumbers. Linear
   /// time.
   void sweep();
-  /// Restores the order of nodes after an insertion, otherwise keeping it; renumbers. Linear time.
-  /// INTERNAL: a cycle.
+  /// Restores the topological order of nodes after an insertion, and keeps their order otherwise;
+  /// renumbers. Linear time. INTERNAL: a cycle.
   void sort();
-  /// Dense ids for nodes and values.
+  /// Gives nodes and values dense ids.
   void renumber();
 
  private:
@@ -146,12 +145,12 @@ class Graph {
       names_;  // of values "v:..." and nodes "n:...", with the next suffix
 };
 
-/// Checks every rule above, bodies included. INTERNAL (or INVALID_MODEL when `from_model`): the
-/// first breach.
+/// Checks every rule above, bodies included. INTERNAL (INVALID_MODEL if `from_model`): the first
+/// violation.
 void verify(const Graph& graph, bool from_model = false);
 
-/// The graph as text, a line per node: `%y = Relu-14(%x) : float32[1,64,?,?]`. `max_elements`: of
-/// constants printed in full.
+/// The graph as text, a line per node: `%y = Relu-14(%x) : float32[1,64,?,?]`. Constants of at most
+/// `max_elements` elements are printed in full.
 std::string to_text(const Graph& graph, int64_t max_elements = 8);
 
 template <class T>

@@ -15,8 +15,8 @@
 namespace gantry {
 namespace {
 
-// An image: the length of what describes the graph, that, and from the next multiple of 64 on the
-// numbers of constants.
+// Layout of an image: the length of the graph's description, the description, and from the next
+// multiple of 64 on the elements of constants.
 constexpr uint32_t kAbsent = UINT32_MAX;
 
 enum class Place : uint8_t { kNone, kSource, kImage, kStrings };
@@ -160,7 +160,7 @@ class ImageReader {
   }
 
  private:
-  static constexpr int kMaxDepth = 200;  // of bodies; models have fewer (onnx/file/wire.cc)
+  static constexpr int kMaxDepth = 200;  // of nested bodies; models have fewer (onnx/file/wire.cc)
 
   [[noreturn]] static void fail(const std::string& what) {
     throw Error(Code::kInvalidArgument, "no image of a graph: " + what);
@@ -191,7 +191,8 @@ class ImageReader {
       return list;
     }
   }
-  // Of things that take a byte each at least, so that a wrong one asks for little memory.
+  // A count of items of at least one byte each, so that a wrong count cannot cause a large
+  // allocation.
   uint32_t read_count() {
     const auto count = read<uint32_t>();
     if (count > text_.size() - position_) fail("it is cut");

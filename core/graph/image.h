@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph as one block of bytes, for another process of the same build to make it from without
-// reading the model again. Numbers that lie in memory which both processes have, a mapped model's,
-// are referred to; all others stand in the block and are used there. Pure functions, any thread.
+// Serializes a graph to one block of bytes (an image), from which another process of the same build
+// restores it without importing the model. Constants in memory that both processes have, such as a
+// mapped model file, are stored as references; all others are in the block and are used in place.
+// Pure functions, any thread.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +14,19 @@
 
 namespace gantry {
 
-/// Memory that whoever reads an image has too: the same bytes, under the same number.
+/// Memory that the reader of an image has too: the same bytes at the same index of the sources.
 struct ImageSource {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;  ///< null: borrowed
 };
 
-/// The image of a graph with dense ids, bodies included. Empty: it has none, since a constant is no
-/// dense tensor. Equal graphs have equal images.
+/// The image of a graph with dense ids, bodies included. Empty: a constant is no dense tensor.
+/// Equal graphs have equal images.
 std::vector<std::byte> to_image(const Graph& graph, std::span<const ImageSource> sources);
 
-/// The graph of an image that starts at a multiple of kTensorAlignment. Its constants are views of
-/// the sources' memory, and of the image's, which `owner` keeps. INVALID_ARGUMENT: it is no image,
-/// or one that was cut, or of other sources; what is wrong with it.
+/// Restores the graph of an image, which must start at a multiple of kTensorAlignment. Its
+/// constants are views of the sources and of the image, which `owner` keeps alive.
+/// INVALID_ARGUMENT: not an image, truncated, or of other sources; the message says which.
 std::unique_ptr<Graph> from_image(std::span<const std::byte> image,
                                   const std::shared_ptr<const void>& owner,
                                   std::span<const ImageSource> sources);

@@ -33,7 +33,7 @@ float float_from_half(uint16_t bits) {
   return sign * std::ldexp(mantissa + 1024.0f, exponent - 25);
 }
 
-// Element of a type of fewer than 8 bits, as an integer.
+// The element of a packed type, as an integer.
 int packed_integer(const void* data, int64_t index, uint32_t bits, bool is_signed) {
   const int raw = load_packed(data, static_cast<size_t>(index), bits);
   return is_signed && raw >= 1 << (bits - 1) ? raw - (1 << bits) : raw;

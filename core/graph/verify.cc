@@ -139,8 +139,8 @@ class Verifier {
   std::unordered_set<const GraphValue*> defined_;
   std::unordered_set<std::string_view> node_names_;
   using Use = std::pair<const GraphValue*, const Node*>;
-  std::vector<Use> used_;    // as the nodes say
-  std::vector<Use> listed_;  // as the values say
+  std::vector<Use> used_;    // uses by the nodes' inputs and captures
+  std::vector<Use> listed_;  // uses by the values' users
 };
 
 }  // namespace

@@ -22,9 +22,9 @@ namespace gantry {
 namespace {
 
 constexpr int64_t kLeastIrVersion = 8;  // the first with functions in models
-constexpr int64_t kIrVersion = 10;      // of parts of no model: overloads and 4-bit types
+constexpr int64_t kIrVersion = 10;      // without a model: has overloads and 4-bit types
 
-// False: what is known of the type is too little for a TypeProto.
+// False: too little of the type is known for a TypeProto.
 bool write_type(const TypeInfo& type, onnx::TypeProto& to) {
   if (type.dtype == DType::kUndefined) return false;
   const auto element = static_cast<int32_t>(type.dtype);
@@ -76,7 +76,7 @@ class Exporter {
   ExportedModel run(const Fragment& fragment) {
     onnx::GraphProto& graph = *proto_.mutable_graph();
     graph.set_name("fragment");
-    // The names of the slots are the reader's way to the values, so they are taken first.
+    // Names of the slots are reserved first, since the provider finds the values by them.
     for (const Node* node : fragment.nodes) {
       for (const auto* list : {&node->inputs, &node->captures, &node->outputs}) {
         for (const GraphValue* value : *list) {
@@ -163,7 +163,8 @@ class Exporter {
     add("length", std::to_string(constant->view.size_bytes));
   }
 
-  // The opsets of the default domain in which all nodes, those of bodies too, mean what they do.
+  // Finds the opsets of the default domain in which all nodes, those of bodies included, have their
+  // schemas.
   void find_bounds(const Node& node) {
     if (node.domain.empty()) {
       newest_ = std::max(newest_, node.since_version);
@@ -174,7 +175,7 @@ class Exporter {
     }
   }
 
-  // Where there is no such opset, the nodes that end before the newest are raised to it.
+  // If there is no such opset, nodes whose schema ends before the newest are converted to it.
   [[nodiscard]] bool is_raised(const Node& node) const {
     return newest_ > oldest_end_ && node.domain.empty() &&
            last_version(node.op_type, "", node.since_version) < newest_;
@@ -186,7 +187,7 @@ class Exporter {
       write_as_is(node, graph);
       return;
     }
-    // Since then newer versions of what has bodies take more types and mean the same.
+    // From this version on newer versions of control-flow operators only support more types.
     constexpr int kSettledBodies = 11;
     const bool has_bodies = !node.bodies().empty();
     if (has_bodies && node.since_version < kSettledBodies) {
@@ -228,7 +229,7 @@ class Exporter {
     take_part(part, own, graph);
   }
 
-  // Adds what became of a node to the graph; names that are not the node's own are new there.
+  // Adds the nodes to which a node was converted; names other than the node's own are made unique.
   void take_part(onnx::GraphProto& part, const std::set<std::string>& own,
                  onnx::GraphProto& graph) {
     std::map<std::string, std::string> renamed;
@@ -263,7 +264,7 @@ class Exporter {
       item.set_name(attribute.name);
       std::visit([&](const auto& value) { write(value, node, item); }, attribute.value);
     }
-    // Import drops types in attributes; this operator has nothing else to tell its output from.
+    // Import drops type attributes, but an Optional without input has no other source of its type.
     if (node.op_type == "Optional" && node.domain.empty() && node.inputs.empty())
       write_optional_type(*node.outputs.at(0), to);
   }
@@ -319,7 +320,8 @@ class Exporter {
     for (const auto& value : values) write_body(*value, node, *to.add_graphs());
   }
 
-  // A body of our own graph knows outer values by names of its own; a model's body by theirs.
+  // In a body of a Graph captures have names of their own; in a model the names of the outer
+  // values.
   void write_body(const Graph& body, const Node& owner, onnx::GraphProto& to) {
     to.set_name(body.name);
     for (size_t i = 0; i < body.captures.size(); ++i) {
@@ -342,7 +344,7 @@ class Exporter {
     for (const GraphValue* value : body.outputs()) write_body_output(*value, seen, to);
   }
 
-  // What no node of the body makes, and what is an output already, is not one by itself.
+  // Adds an Identity for an output that no node of the body makes, or that is listed already.
   void write_body_output(const GraphValue& value, std::set<const GraphValue*>& seen,
                          onnx::GraphProto& to) {
     onnx::ValueInfoProto& info = *to.add_output();
@@ -365,7 +367,7 @@ class Exporter {
     return name;
   }
 
-  // The model's functions that are called, by nodes or by each other.
+  // Writes the model's functions that are called by nodes or by each other.
   void write_functions() {
     if (!model_) return;
     const ModelParts parts = model_->parts();
@@ -386,7 +388,7 @@ class Exporter {
   }
 
   void write_function(const onnx::FunctionProto& function, const std::vector<Payload>& payloads) {
-    onnx::ModelProto holder;  // the walks over nodes and tensors begin at a model
+    onnx::ModelProto holder;  // the for_each functions take a model
     *holder.add_functions() = function;
     const std::map<std::string, int> opsets = read_opsets(function.opset_import());
     onnx::for_each_node(holder, [&](const onnx::NodeProto& node) {
@@ -409,8 +411,8 @@ class Exporter {
   onnx::ModelProto proto_;
   ExportedModel result_;
   OpsetChoice opsets_;
-  int newest_ = 0;  // of the default domain: the least that one of the nodes needs
-  int oldest_end_ = std::numeric_limits<int>::max();  // and the last that all take
+  int newest_ = 0;  // of the default domain: the lowest opset that all nodes allow
+  int oldest_end_ = std::numeric_limits<int>::max();  // and the highest
   std::unordered_map<const GraphValue*, std::string> names_;
   std::set<std::string> used_;  // names of values, in all graphs of the model
   std::map<std::pair<const void*, uint64_t>, size_t> weights_;  // by address and size

@@ -24,7 +24,7 @@
 namespace gantry {
 namespace {
 
-// Domain of functions that are one call's alone, on their way through the inliner.
+// Domain of temporary functions with one call each, for the inliner.
 constexpr char kCallBodies[] = "gantry.call_bodies";
 
 FunctionCall call_of(const onnx::NodeProto& node) {
@@ -48,7 +48,7 @@ const onnx::OpSchema* find_schema(const std::map<std::string, int>& opsets,
   return SchemaStore::instance().GetSchema(call.op_type, opset->second, call.domain);
 }
 
-// Ends the name of a node in a body: the inliner makes names unique by what it appends.
+// Ends the name of a node in a body, before the suffix with which the inliner makes names unique.
 constexpr char kNameEnd = '\x01';
 
 void name_parts(const std::string& call, onnx::FunctionProto& body) {
@@ -58,7 +58,7 @@ void name_parts(const std::string& call, onnx::FunctionProto& body) {
   }
 }
 
-// As Graph::add_node names them.
+// Names nodes as Graph::add_node does.
 void name_nodes(onnx::GraphProto& graph) {
   std::unordered_map<std::string, int> used;
   for (onnx::NodeProto& node : *graph.mutable_node()) {
@@ -69,7 +69,7 @@ void name_nodes(onnx::GraphProto& graph) {
   }
 }
 
-// Replaces wanted calls by calls of functions that are theirs alone.
+// Replaces wanted calls by calls of temporary functions, one for each call.
 class CallBodies {
  public:
   CallBodies(onnx::ModelProto& model, const std::function<bool(const FunctionCall&)>& wanted,
@@ -87,7 +87,8 @@ class CallBodies {
   }
 
  private:
-  // The onnx library refuses models of more than 10,000 functions: the next round has the rest.
+  // The onnx library refuses models of more than 10,000 functions: the rest is left to the next
+  // round.
   [[nodiscard]] bool is_full() const { return count_ >= 5000; }
 
   template <class Proto>
@@ -109,14 +110,15 @@ class CallBodies {
       }
       const FunctionCall call = call_of(node);
       if (call.domain == kCallBodies || is_full() || !wanted_(call)) continue;
-      // What is differentiated comes first; the next round has its nodes and their types.
+      // Functions in the differentiated part are inlined first; the next round has their nodes and
+      // types.
       if (is_gradient(call) && replace_differentiated(graph, node, types)) continue;
       replace(graph, node, call, types);
     }
   }
 
-  // Bodies in place of the functions that a Gradient node differentiates, although somebody may run
-  // them whole: there is no other rule for them. True if it has to wait for that.
+  // Inlines the functions that a Gradient node differentiates, even if a provider claims them, as
+  // they have no differentiation rule. True if the Gradient must wait for the next round.
   bool replace_differentiated(onnx::GraphProto& graph, const onnx::NodeProto& node,
                               const ValueTypes& types) {
     bool has_calls = false;
@@ -153,7 +155,7 @@ class CallBodies {
     return body.has_value();
   }
 
-  // Makes the node a call of `body`, which the model gets.
+  // Makes the node a call of `body`, and adds `body` to the model.
   void put(onnx::NodeProto& node, const FunctionCall& call, bool is_local,
            onnx::FunctionProto& body) {
     name_parts(node.name(), body);
@@ -162,18 +164,18 @@ class CallBodies {
     body.set_domain(kCallBodies);
     body.set_name(call.op_type + "_" + std::to_string(count_++));
     body.clear_overload();
-    // A schema chose the body for the model's opset, whichever one it says, and functions of the
-    // model mean the same schemas.
+    // The body was chosen for the model's opset, whatever opset it imports; model-local functions
+    // have been checked to have the same schemas.
     body.clear_opset_import();
     *body.mutable_opset_import() = model_.opset_import();
-    if (is_local) add_import(body);  // for the calls in it
+    if (is_local) add_import(body);  // for the calls in the body
     node.set_domain(kCallBodies);
     node.set_op_type(body.name());
     node.clear_overload();
     model_.add_functions()->Swap(&body);
   }
 
-  // The inliner connects what a call gives with nodes: an output that is an input gets one.
+  // The inliner needs a node for each output: adds an Identity for an output that is an input.
   static void separate_outputs(onnx::FunctionProto& body) {
     const std::set<std::string> inputs(body.input().begin(), body.input().end());
     std::set<std::string> names = inputs;
@@ -191,7 +193,7 @@ class CallBodies {
     }
   }
 
-  // Calls of functions of the model by a function of the model, which are parts of its call.
+  // Replaces calls of model-local functions within a model-local function.
   void replace_inner(onnx::FunctionProto& body) {
     for (onnx::NodeProto& node : *body.mutable_node()) {
       const FunctionCall call = call_of(node);
@@ -219,7 +221,8 @@ class CallBodies {
     }
     if (!schema->HasContextDependentFunction()) return std::nullopt;
     const std::vector<onnx::TypeProto> inputs = input_types(node, types);
-    // A schema is asked in its own domain's version; what its body may use is in another's.
+    // The schema is that of the node's domain version; its body uses another domain, whose version
+    // is passed as an attribute.
     onnx::NodeProto told = node;
     onnx::AttributeProto& version = *told.add_attribute();
     version.set_name(kOnnxOpset);
@@ -241,9 +244,9 @@ class CallBodies {
   int count_ = 0;
 };
 
-// Local functions may import other versions of a domain than the model as long as they mean the
-// same schemas (the checker has made sure of that); the inliner wants them equal, and the model to
-// import whatever the bodies bring along.
+// Model-local functions may import another version of a domain than the model if the schemas are
+// the same, which the checker has verified. The inliner requires equal versions, and that the model
+// imports the domains of the bodies.
 void align_opsets(onnx::ModelProto& model) {
   std::map<std::string, int64_t> versions;
   for (const auto& import : model.opset_import()) versions[import.domain()] = import.version();
@@ -274,12 +277,12 @@ bool add_call_bodies(onnx::ModelProto& model,
   return CallBodies(model, wanted, refusals).run();
 }
 
-// Takes what the inliner appended from the names of nodes that came from such functions.
+// Removes the inliner's suffix from the names of nodes of temporary functions.
 void restore_part_names(onnx::ModelProto& model) {
   onnx::for_each_graph(*model.mutable_graph(), [](onnx::GraphProto& graph) {
     for (onnx::NodeProto& node : *graph.mutable_node()) {
       std::string name = node.name();
-      // A part of a part has several ends.
+      // A node of nested functions has several marks.
       const size_t last = name.rfind(kNameEnd);
       if (last == std::string::npos) continue;
       name.resize(last);
@@ -289,7 +292,8 @@ void restore_part_names(onnx::ModelProto& model) {
   });
 }
 
-// Defaults are copied into each call that leaves them out: those that would grow without end.
+// Checks the defaults that are copied into each call without the attribute: they must not multiply
+// without limit.
 void check_default_attributes(onnx::ModelProto& model) {
   for (onnx::FunctionProto& function : *model.mutable_functions()) {
     for (onnx::AttributeProto& value : *function.mutable_attribute_proto()) {
@@ -308,7 +312,7 @@ void check_default_attributes(onnx::ModelProto& model) {
   }
 }
 
-// Adds what a default takes in one call; refuses a model whose copies grow too large.
+// Adds the size of a default in one call; refuses a model whose copies are too large.
 void count_default(const onnx::AttributeProto& value, uint64_t& copied_bytes) {
   constexpr uint64_t kMostBytes = uint64_t{64} << 20;
   copied_bytes += value.ByteSizeLong();

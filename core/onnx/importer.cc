@@ -19,7 +19,7 @@ struct Context {
   const std::map<std::string, int>& opsets;
   const std::vector<Payload>& payloads;
   std::map<std::pair<std::string, std::string>, int>
-      versions;  // of the schemas seen, by domain and operator
+      versions;  // of the schemas used, by domain and operator
 
   int version_of(const onnx::NodeProto& node) {
     const auto [entry, is_new] = versions.try_emplace({node.domain(), node.op_type()}, 0);
@@ -39,7 +39,7 @@ struct Context {
 void read_shape(const onnx::TensorShapeProto& shape, TypeInfo& type) {
   type.has_rank = true;
   for (const auto& extent : shape.dim()) {
-    // Exporters write -1 for an extent they do not know.
+    // Exporters write -1 for an unknown extent.
     type.shape.push_back(extent.has_dim_value() && extent.dim_value() >= 0 ? extent.dim_value()
                                                                            : -1);
     type.symbols.push_back(type.shape.back() < 0 ? extent.dim_param() : "");
@@ -92,7 +92,7 @@ TypeInfo read_type(const onnx::TypeProto& proto) {
   return type;
 }
 
-// Refuses shapes that no machine can hold before anyone multiplies their extents.
+// Refuses shapes whose size overflows, before their extents are multiplied.
 void check_size(const std::string& name, const TypeInfo& type) {
   std::vector<int64_t> known;
   for (const int64_t extent : type.shape) {
@@ -138,7 +138,7 @@ class GraphImporter {
   GraphImporter(Context& context, const onnx::GraphProto& proto, GraphImporter* outer)
       : context_(context), proto_(proto), outer_(outer), graph_(std::make_unique<Graph>()) {}
 
-  /// Before run(). They come first, so that they keep their names.
+  /// Called before run(), so that these inputs get their names first.
   void add_unread_inputs(const std::vector<ConstantInput>& inputs) {
     for (const ConstantInput& input : inputs) {
       check_extents(input.info);
@@ -199,7 +199,7 @@ class GraphImporter {
     return values_[name] = graph_->add_constant(name, std::move(constant));
   }
 
-  // The value of that name as this graph sees it; one of an outer graph is brought in.
+  // The value of that name in this graph; an outer value becomes a capture or a constant.
   GraphValue* resolve(const std::string& name) {
     if (const auto own = values_.find(name); own != values_.end()) return own->second;
     if (!outer_)
@@ -300,7 +300,7 @@ class GraphImporter {
         value = std::move(graphs);
         break;
       }
-      // Types tell inference what to infer; what came of it stands at the node's outputs.
+      // Type attributes only matter for type inference, whose result the node's outputs have.
       case onnx::AttributeProto::TYPE_PROTO:
       case onnx::AttributeProto::TYPE_PROTOS:
         return;
@@ -334,7 +334,7 @@ void set_initial(Graph& graph, const onnx::TensorProto& tensor,
   if (input == graph.inputs.end())
     throw Error(Code::kInternal, "there is no input \"" + tensor.name() + "\" for its initializer");
   const ValueRef value = to_value(tensor, payloads);
-  // A run's inputs are aligned; the bytes of a mapped file need not be.
+  // Inputs of a run are aligned; the bytes of a mapped file need not be.
   set_initial(**input, is_aligned(*value) ? value : copy_tensor(*value));
 }
 

@@ -13,11 +13,11 @@
 
 namespace gantry {
 
-/// The main graph. Initializers become constants; bodies get constants of their own for the outer
-/// ones they read, and captures for other outer values. `defaults` are the initial values of the
-/// inputs that they name. `constants` become inputs that nothing reads; their initial values are
-/// the initializers of their names, which nodes read under other names. INVALID_MODEL: a tensor
-/// that does not match its shape or its input, a shape too large, a value that is not defined.
+/// Builds the main graph. Initializers become constants. A body has its own copies of the outer
+/// constants that it reads, and captures for other outer values. `defaults`: default values of the
+/// inputs of these names. `constants`: become inputs that no node reads; their default values are
+/// the initializers of these names, which nodes read under other names. INVALID_MODEL: a tensor
+/// that does not match its shape or its input, a shape that is too large, or an undefined value.
 std::unique_ptr<Graph> import_graph(const onnx::ModelProto& model,
                                     const std::vector<onnx::TensorProto>& defaults,
                                     const std::vector<ConstantInput>& constants,

@@ -28,7 +28,7 @@
 namespace gantry {
 namespace {
 
-// A schema's body may call operators that have bodies themselves, and so on, but not deeply.
+// Most levels of nesting: a schema's body may call operators that have bodies themselves.
 constexpr int kMostDepth = 32;
 
 onnx::ModelProto parse_model(const std::string& bytes) {
@@ -67,7 +67,7 @@ class OnnxModel::Impl {
   Impl(const ModelSource& source, OpenDefaults wanted, FileAccess access)
       : open(std::move(wanted)) {
     const bool is_file = source.bytes.empty();
-    label = is_file ? source.path.string() : "model in memory";  // as Session says
+    label = is_file ? source.path.string() : "model in memory";  // as subject_of()
     std::shared_ptr<const MappedFile> file;
     std::span<const std::byte> bytes = source.bytes;
     ModelFolders folders = {source.path, {}};
@@ -127,7 +127,7 @@ class OnnxModel::Impl {
   }
 
   bool inline_functions(const std::function<bool(const FunctionCall&)>& wanted) {
-    // A body that asks for the shape that another one makes has to wait for that.
+    // A body that needs the shape of another body's output must wait for that body.
     const int most_rounds = kMostDepth + proto.graph().node_size();
     int rounds = 0;
     while (inline_once(proto, wanted, body_refusals)) {
@@ -141,7 +141,7 @@ class OnnxModel::Impl {
     return rounds > 0;
   }
 
-  // `log`: null after the first time, when shapes may be inference's own, not the file's.
+  // `log`: null after the first call, when declared shapes may be inferred ones.
   void prepare(FaultLog* log) {
     opsets = read_opsets(proto.opset_import());
     check_model(proto, payloads);
@@ -161,12 +161,12 @@ class OnnxModel::Impl {
   std::vector<std::shared_ptr<const MappedFile>> files;
   std::vector<Payload> payloads;
   onnx::ModelProto proto;
-  std::shared_ptr<const onnx::ModelProto> as_read;  // of a model with defaults that are constants
+  std::shared_ptr<const onnx::ModelProto> as_read;  // as read, if defaults became constants
   OpenDefaults open;
-  std::vector<onnx::TensorProto> defaults;  // of inputs that are open
-  std::vector<ConstantInput> constants;     // the other inputs that have one
+  std::vector<onnx::TensorProto> defaults;  // default values of open inputs
+  std::vector<ConstantInput> constants;     // the other inputs with a default
   BodyRefusals body_refusals;
-  std::vector<std::string> guessed_outputs;  // of which nothing but the model's word is known
+  std::vector<std::string> guessed_outputs;  // whose shape is only declared, see infer_types()
   FaultLog faults;
   int64_t ir_version = 0;
   std::map<std::string, int> opsets;

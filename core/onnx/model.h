@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX import: a mapped model file becomes a Graph. Large constants are views onto the map (or onto
-// mapped external data) and never copied; the onnx library's checker, shape inference and function
-// inliner see the same model with their bytes left out. One thread at a time.
+// ONNX import: converts a mapped model file to a Graph. Large constants are views of the mapped
+// model or of mapped external data, and are never copied; the onnx library's checker, shape
+// inference and function inliner work on the same model without these bytes. One thread at a time.
 #pragma once
 
 #include <gantry/model.h>
@@ -22,17 +22,17 @@ namespace gantry {
 
 struct ModelParts;
 
-/// Which inputs with a default (initializers that the main graph lists as inputs too, from IR
-/// version 4 on) nodes read as inputs. The others are still inputs, which nothing reads: nodes read
-/// the default as a constant.
+/// The inputs with a default that nodes read as inputs. A default is an initializer that the main
+/// graph also lists as an input, from IR version 4 on. For all other such inputs nodes read the
+/// default as a constant, and no node reads the input.
 struct OpenDefaults {
   bool all = true;
   std::set<std::string> names;  ///< if not all
 };
 
 /// A checked ONNX model. An initializer that the main graph lists as an input too is that input's
-/// initial value, from IR version 4 on; before, and everywhere else, it is a constant. Keeps the
-/// file mapped as long as the model or a constant made from it lives.
+/// default value, from IR version 4 on; before, and in bodies, it is a constant. The file stays
+/// mapped as long as the model or a constant made from it lives.
 class OnnxModel {
  public:
   /// Maps, scans, checks. NOT_FOUND: no such file (model or external data). INVALID_MODEL: not a
@@ -40,7 +40,7 @@ class OnnxModel {
   /// data outside the model's folder or too short.
   explicit OnnxModel(const ModelSource& source, const OpenDefaults& open = {},
                      FileAccess access = FileAccess::kMap);
-  /// The same model as it was read, with other defaults open. Reads no file.
+  /// The same model as it was read, with other open defaults. Reads no file.
   OnnxModel(const OnnxModel& other, const OpenDefaults& open);
   ~OnnxModel();
   OnnxModel(const OnnxModel&) = delete;
@@ -48,35 +48,35 @@ class OnnxModel {
 
   /// The main graph with inferred types. May be called again after inline_functions.
   [[nodiscard]] std::unique_ptr<Graph> to_graph() const;
-  /// True if a node of that operator has a body to inline: a function of the model, or a function
-  /// body in its schema.
+  /// True if a node has a body to inline: a model-local function, or the function body of its
+  /// schema.
   [[nodiscard]] bool has_function(const Node& node) const;
-  /// True if the model brings functions of its own.
+  /// True if the model has model-local functions.
   [[nodiscard]] bool has_functions() const;
-  /// Replaces the calls for which `wanted` is true by their bodies, nested calls included; checks
-  /// and infers again. False: nothing was replaced, since a schema may have no body for these types
+  /// Inlines the calls for which `wanted` is true, nested calls included; checks the model and
+  /// infers types again. False: nothing was replaced, as a schema may have no body for these types
   /// and attributes.
   bool inline_functions(const std::function<bool(const FunctionCall&)>& wanted);
-  /// By name of a node whose operator has a body that could not be built for it: why.
+  /// By name of a node whose operator has a body that could not be built for the node: the reason.
   [[nodiscard]] const std::map<std::string, std::string>& body_refusals() const;
 
   /// True if nodes read the default of an input as a constant.
   [[nodiscard]] bool has_constant_defaults() const;
-  /// True if the model itself declares every extent of its outputs, so that none was concluded from
-  /// a default.
+  /// True if the model declares every extent of its outputs, so that none was inferred from a
+  /// default.
   [[nodiscard]] bool declares_outputs() const;
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
   [[nodiscard]] const std::map<std::string, int>& opsets() const;  ///< domain -> version
-  /// What the file does against the specification (leniencies.h), one sentence for each fault.
+  /// The violations of the specification in the file (leniencies.h), one sentence for each.
   [[nodiscard]] std::vector<std::string> warnings() const;
   [[nodiscard]] int64_t ir_version() const;
   [[nodiscard]] std::string producer() const;
   [[nodiscard]] ModelDescription description() const;
   /// For export_fragment; valid until inline_functions.
   [[nodiscard]] ModelParts parts() const;
-  /// The files that it was read from, the model's own first; none for a model in memory.
+  /// The files of the model, the model file first; of a model in memory only external data.
   [[nodiscard]] const std::vector<std::shared_ptr<const MappedFile>>& files() const;
-  /// Bytes of constants that are views onto maps.
+  /// Size of the constants that are views of mapped files.
   [[nodiscard]] uint64_t mapped_bytes() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes captures away that carry a constant, which the bodies then hold themselves, or that no body
+// Removes captures of constants, which the bodies then have themselves, and captures that no body
 // reads.
 //
 //   %c = int64[1] {3}                                  %c = int64[1] {3}

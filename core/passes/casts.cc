@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes CastLike as Cast where the type that it is like is known, so that no tensor is read for
-// its type alone, and removes Casts to the type that is there already.
+// Replaces CastLike by Cast if the target type is known, so that no tensor is read for its type
+// only, and removes Casts to the type that the value has already.
 //
 //   %a = CastLike-15(%x, %like)           =>   %a = Cast-13(%x) {to = 10}       %like is float16
 //   %b = Cast-13(%a) {to = 10}
@@ -15,7 +15,7 @@
 namespace gantry {
 namespace {
 
-/// The element type of a tensor; undefined: it is not known, or the value is none.
+/// The element type of a tensor; undefined: unknown, or no tensor.
 DType known_dtype(const GraphValue* value) {
   return value->type.kind == Kind::kTensor ? value->type.dtype : DType::kUndefined;
 }
@@ -25,7 +25,7 @@ bool has_known_type(const Node& node) {
 }
 
 void write_as_cast(Graph& graph, Node* node) {
-  // The first CastLike came when the newest Cast was that of version 13.
+  // CastLike-15 corresponds to Cast-13; later versions are equal.
   const int version = node->since_version == 15 ? 13 : node->since_version;
   Node* cast = graph.add_node("Cast", "", version, node->name);
   for (const char* name : {"saturate", "round_mode"}) {

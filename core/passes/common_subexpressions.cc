@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets one node stand for others that compute the same: the same operator and attributes on the
-// same inputs, constants of up to 64 bytes compared by content. Random operators stay, and so do
-// nodes with bodies and those whose outputs leave the graph.
+// Merges nodes that compute the same: the same operator and attributes on the same inputs, where
+// constants of up to 64 bytes are compared by content. Random operators, nodes with bodies and
+// nodes whose outputs are graph outputs are not merged.
 //
 //   %a = Abs-13(%x)
 //   %b = Abs-13(%x)            =>   %a = Abs-13(%x)
@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kComparedBytes = 64;        // of a constant input
 constexpr uint64_t kComparedTensor = 4 << 10;  // of a tensor in an attribute
 
-/// Writes what decides a node's outputs as a text that is equal for equal nodes.
+/// Describes operator, attributes and inputs of a node as a text that is equal for equal nodes.
 class NodeSignature {
  public:
   /// Nothing: the node is not compared.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes what depends on constants only. Another shape of a constant is the same memory; all
-// other such nodes of a graph are evaluated at once; if that cannot be done, one by one. Random
-// operators stay, and so do nodes that would make little data very large.
+// Computes nodes that depend on constants only. A Reshape of a constant becomes a view of the same
+// memory. All other such nodes of a graph are evaluated together or, if that fails, one by one.
+// Random operators are not folded, nor nodes that would turn little data into much.
 //
 //   %s = int64[2] {2, 3}
 //   %z = ConstantOfShape-9(%s)   =>   %z = float32[2,3] {0, 0, 0, 0, 0, 0}
@@ -40,7 +40,7 @@ bool grows_too_large(const Node& node) {
   return made > kLargeBytes && made / kGrowth > known_bytes(node.inputs);
 }
 
-// A graph of the chosen nodes only, which borrows their attributes while it lives.
+// A graph of the selected nodes only, which borrows their attributes during its life.
 class Extract {
  public:
   Extract(const Graph& graph, std::vector<Node*> nodes) : nodes_(std::move(nodes)) {
@@ -70,7 +70,7 @@ class Extract {
   Extract& operator=(const Extract&) = delete;
 
   [[nodiscard]] const Graph& graph() const { return extract_; }
-  /// Values of the original graph that the extract's outputs stand for.
+  /// The values of the original graph for the outputs of the extract.
   [[nodiscard]] const std::vector<GraphValue*>& results() const { return results_; }
 
  private:
@@ -97,7 +97,7 @@ class Extract {
   std::vector<GraphValue*> results_;
 };
 
-// True for nodes whose output has the elements of their first input in another shape.
+// True for nodes whose output is their first input in another shape.
 bool only_changes_shape(const Node& node) {
   constexpr std::array<std::string_view, 4> kNames = {"Reshape", "Squeeze", "Unsqueeze", "Flatten"};
   return node.domain.empty() &&
@@ -123,7 +123,7 @@ class Folder {
                        [](const GraphValue* value) { return !value || value->constant; });
   }
 
-  // What is the same memory needs no kernel, which would copy it.
+  // Folds nodes that only change the shape to views; a kernel would copy the elements.
   bool reshape_constants() {
     bool changed = false;
     for (const auto& node : graph_.nodes()) {
@@ -153,7 +153,7 @@ class Folder {
            (context_.is_nondeterministic && context_.is_nondeterministic(node));
   }
 
-  // Nodes that depend on constants only, through each other or directly.
+  // Nodes that depend on constants only, directly or through each other.
   std::vector<Node*> collect() const {
     std::vector<Node*> nodes;
     std::unordered_set<const GraphValue*> known;
@@ -176,7 +176,7 @@ class Folder {
     {
       const Extract extract(graph_, nodes);
       targets = extract.results();
-      if (targets.empty()) return false;  // dead code, another pass's business
+      if (targets.empty()) return false;  // dead code, which dead_code.cc removes
       results = context_.evaluate(extract.graph());
     }
     if (results.size() != targets.size()) return false;

@@ -11,7 +11,7 @@ namespace gantry {
 
 bool remove_dead_code(Graph& graph, const PassContext&) {
   bool changed = false;
-  // Backwards, so that a node is looked at after those that read from it.
+  // Backwards, so that a node comes after its readers.
   for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
     const auto is_read = [&](const GraphValue* value) { return value && value->is_read(); };
     if (std::any_of((*node)->outputs.begin(), (*node)->outputs.end(), is_read)) continue;

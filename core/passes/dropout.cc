@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes Dropout that does nothing: in inference mode, with a mask that nobody reads.
+// Removes Dropout that has no effect: in inference mode, with a mask that no node reads.
 //
 //   %a, _ = Dropout-13(%x, %ratio)   =>   %y = Abs-13(%x)
 //   %y = Abs-13(%a)

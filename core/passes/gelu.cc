@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raises exporters' spellings of GELU to the operator Gelu (opset 20): by Erf, or by Tanh and the
-// third power. The last two factors may stand in any order.
+// Fuses exporters' patterns of GELU to the operator Gelu (ai.onnx opset 20): by Erf, or by Tanh and
+// the third power. The last two factors may be in any order.
 //
 //   %a = Div-14(%x, %sqrt2)
 //   %b = Erf-13(%a)
@@ -32,14 +32,14 @@ GraphValue* operand_of_erf(const Node& erf) {
   return scaled_by(scaling, 1 / std::sqrt(2.0));
 }
 
-// A product of numbers and powers of x.
+// A product of constants and powers of x.
 struct Product {
   double number = 1;
   double power = 0;
 };
 
-// Multiplies `product` by `value`, whatever the order in which its factors stand; false: there is
-// another one among them.
+// Multiplies `product` by `value`, a tree of Mul and Pow nodes in any order; false: it has a factor
+// that is neither a constant nor a power of x.
 bool collect(const GraphValue* value, const GraphValue* x, int depth, Product& product) {
   if (value == x) {
     ++product.power;
@@ -62,7 +62,7 @@ bool collect(const GraphValue* value, const GraphValue* x, int depth, Product& p
 }
 
 bool is_scaled_cube(const GraphValue* value, const GraphValue* x) {
-  constexpr int kMostFactors = 3;  // Mul above each other: three x and a number
+  constexpr int kMostFactors = 3;  // depth of nested Mul nodes: three x and a constant
   constexpr double kRelative = 1e-6;
   Product product;
   return collect(value, x, kMostFactors, product) && product.power == 3 &&
@@ -86,7 +86,8 @@ GeluMatch gelu_of(const Node& node) {
   return {};
 }
 
-// What x * 0.5 * (1 + bell) makes, whichever product is taken first; null: it is something else.
+// The result of x * 0.5 * (1 + bell), in any order of the products; null: the pattern does not
+// match.
 GraphValue* result_of(const GraphValue* bell, const GraphValue* x) {
   const Node* sum = only_user(bell, "Add", 2);
   if (!sum || !is_number(other_operand(*sum, bell), 1)) return nullptr;

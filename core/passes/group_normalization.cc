@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raises exporters' spelling of a normalization by groups of channels to the operator
-// GroupNormalization (opset 21): the groups are brought to the axis of channels, normalized there
-// as instances, and brought back; a scale and a shift by channel follow.
+// Fuses exporters' pattern of group normalization to the operator GroupNormalization (ai.onnx opset
+// 21): a Reshape puts the groups on the channel axis, InstanceNormalization normalizes them, a
+// second Reshape restores the shape; a scale and a shift per channel follow.
 //
 //   %a = Reshape-14(%x, {0, groups, -1})
 //   %b = InstanceNormalization-6(%a, ones, zeros) {epsilon}
@@ -40,8 +40,8 @@ bool is_all(const GraphValue* value, float number) {
   return std::all_of(elements.begin(), elements.end(), [&](float x) { return x == number; });
 }
 
-// True of constant f32 of one element for each channel of a tensor of `rank` axes: [C, 1, ...], or
-// [1, C, 1, ...].
+// True of a float32 constant with one element per channel of a tensor of `rank` axes: [C, 1, ...]
+// or [1, C, 1, ...].
 bool is_by_channel(const GraphValue* value, int64_t channels, size_t rank) {
   if (!value || !value->constant || value->type.dtype != DType::kFloat) return false;
   const std::vector<int64_t>& shape = value->type.shape;
@@ -53,8 +53,8 @@ bool is_by_channel(const GraphValue* value, int64_t channels, size_t rank) {
   return true;
 }
 
-// True if a Reshape is known to give the shape of `x`: it reads it, or inference found numbers or
-// unknown extents of one name.
+// True if a Reshape is known to restore the shape of `x`: it reads Shape(x), or the inferred
+// extents are known and equal, or unknown with the same name.
 bool restores_shape(const Node& back, const GraphValue* x) {
   const Node* shape = producer_of(back.inputs[1], "Shape", 1);
   if (shape && shape->attributes.empty() && shape->inputs[0] == x) return true;
@@ -69,7 +69,7 @@ bool restores_shape(const Node& back, const GraphValue* x) {
   return true;
 }
 
-// Elements of a constant int64 vector; empty: it is none.
+// The elements of a constant int64 vector; empty: it is no such constant.
 std::vector<int64_t> integers_of(const GraphValue* value) {
   if (!value || !value->constant || value->constant->dtype != DType::kInt64) return {};
   const gantry_tensor& tensor = value->constant->view;
@@ -79,13 +79,13 @@ std::vector<int64_t> integers_of(const GraphValue* value) {
   return elements;
 }
 
-// The groups into which a Reshape brings x of channels: [N, groups, rest]; 0: it does not.
+// The number of groups if a Reshape turns x to [N, groups, rest]; 0: it does not.
 int64_t groups_of(const GraphValue* grouped, const GraphValue* x) {
   const TypeInfo& type = grouped->type;
   if (!type.has_rank || type.shape.size() != 3 || type.shape[1] < 1) return 0;
   const int64_t channels = x->type.shape[1];
   if (channels < 1 || channels % type.shape[1] != 0) return 0;
-  // The batch must stay what it is: the same number, or the Reshape's 0, which copies it.
+  // The batch extent must not change: it is equal, or 0 in the Reshape, which copies it.
   if (x->type.shape[0] >= 0) return type.shape[0] == x->type.shape[0] ? type.shape[1] : 0;
   const std::vector<int64_t> wanted = integers_of(grouped->producer->inputs[1]);
   return !wanted.empty() && wanted[0] == 0 ? type.shape[1] : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raises exporters' spellings of HardSigmoid, by which they spell HardSwish too, to the operator
-// (opset 6). Its division may stand behind the product that makes it a HardSwish.
+// Fuses exporters' patterns of HardSigmoid, also within HardSwish, to the operator HardSigmoid
+// (ai.onnx opset 6). In a HardSwish the division may come after the product.
 //
 //   %a = Add-14(%x, %three)
 //   %b = Clip-13(%a, %zero, %six)
@@ -19,8 +19,8 @@ constexpr double kSixth = 1.0 / 6;
 
 struct HardSigmoidMatch {
   GraphValue* x = nullptr;
-  GraphValue* clipped = nullptr;  // what is divided by 6
-  GraphValue* product = nullptr;  // of that and x, if it is divided in place of it
+  GraphValue* clipped = nullptr;  // the value that is divided by 6
+  GraphValue* product = nullptr;  // of `clipped` and x, if the product is divided instead
   GraphValue* result = nullptr;
 };
 
@@ -45,7 +45,7 @@ HardSigmoidMatch hard_sigmoid_of(const Node& clip) {
   } else {
     return {};
   }
-  if (match.x->type.dtype == DType::kDouble) return {};  // whose sixth HardSigmoid cannot say
+  if (match.x->type.dtype == DType::kDouble) return {};  // alpha, a float, has no double 1 / 6
   match.clipped = clip.outputs[0];
   const Node* next = only_user(match.clipped);
   if (next && is_operator(*next, "Mul", 2) && other_operand(*next, match.clipped) == match.x) {
@@ -67,12 +67,12 @@ bool raise_hard_sigmoid(Graph& graph, const PassContext& context) {
   }
   bool has_changed = false;
   for (const Node* clip : clips) {
-    // Looked for one by one: what one makes may be what the next one reads.
+    // Matched one by one: the result of one match may be the input of the next.
     const HardSigmoidMatch match = hard_sigmoid_of(*clip);
     if (!match.result || !have_one_rank(match.x, match.result) ||
         are_taken_together(context, *clip, *match.result->producer))
       continue;
-    // The product itself is what was divided.
+    // The product was divided, so it takes the place of the quotient.
     if (match.product && !try_replace(graph, match.result, match.product)) continue;
     GraphValue* made = match.product ? match.clipped : match.result;
     Node* raised = graph.add_node("HardSigmoid", "", 6, made->producer->name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the taken branch in place of an If whose condition is a constant.
+// Inlines the taken branch of an If whose condition is a constant.
 //
 //   %b = bool[] {true}
 //   %y = If-16(%b) captures (%x) {then_branch = ... %t = Abs-13(%x) ...}   =>   %y = Abs-13(%x)
@@ -12,7 +12,7 @@
 namespace gantry {
 namespace {
 
-// The branch that is always taken; null: that depends on the run.
+// The branch that is always taken; null: the condition is no constant.
 Graph* taken_branch(const Node& node) {
   if (node.op_type != "If" || !node.domain.empty() || node.inputs.size() != 1 || !node.inputs[0])
     return nullptr;
@@ -25,7 +25,7 @@ Graph* taken_branch(const Node& node) {
   return body && (*body)->outputs().size() == node.outputs.size() ? body->get() : nullptr;
 }
 
-// True if each output of the branch can take the place of the node's: computed in the branch, and
+// True if each output of the branch can replace that of the node: it is computed in the branch and
 // listed once.
 bool fits(const Node& node, const Graph& branch) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {

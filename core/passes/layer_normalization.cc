@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raises exporters' spelling of a layer normalization over the last axis to the operator
-// LayerNormalization (opset 17), with the scale and the shift that follow it.
+// Fuses exporters' pattern of layer normalization over the last axis, with the scale and the shift
+// that follow, to the operator LayerNormalization (ai.onnx opset 17).
 //
 //   %m = ReduceMean-13(%x) {axes = [-1]}
 //   %d = Sub-14(%x, %m)
@@ -40,7 +40,7 @@ bool match_deviation(const Node& sqrt, const GraphValue* difference, NormMatch& 
   return false;
 }
 
-// `node`: the division of the difference by the deviation.
+// `node`: the Div of the difference by the standard deviation.
 NormMatch norm_of(const Node& node) {
   NormMatch match;
   if (!is_operator(node, "Div", 2)) return {};
@@ -49,7 +49,7 @@ NormMatch norm_of(const Node& node) {
   const Node* sqrt = producer_of(node.inputs[1], "Sqrt", 1);
   if (!sub || !sqrt || averaged_over_last(sub->inputs[1]) != sub->inputs[0]) return {};
   match.x = sub->inputs[0];
-  if (match.x->type.dtype != DType::kFloat) return {};  // others are averaged in another type
+  if (match.x->type.dtype != DType::kFloat) return {};  // the operator computes others in float32
   if (!match_deviation(*sqrt, difference, match)) return {};
   const Node* scaling = only_user(node.outputs[0], "Mul", 2);
   if (!scaling) return {};

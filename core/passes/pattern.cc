@@ -9,14 +9,14 @@
 namespace gantry {
 namespace {
 
-// To that many significant bits, the nearest even one of two.
+// Rounds to that many significant bits, ties to even.
 double rounded(double number, int bits) {
   int exponent = 0;
   const double fraction = std::frexp(number, &exponent);
   return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
 }
 
-// True of a constant of a graph that has values of that type too.
+// True if the graph of a constant has values of that type.
 bool is_of_graph_with(const GraphValue* value, DType dtype) {
   if (value->users.empty()) return false;
   const auto& values = value->users[0]->graph->values();
@@ -60,7 +60,7 @@ bool have_one_rank(const GraphValue* a, const GraphValue* b) {
 std::optional<double> number_of(const GraphValue* value) {
   if (!value || !value->constant || value->constant->kind != GANTRY_KIND_TENSOR)
     return std::nullopt;
-  const gantry_value& constant = *value->constant;  // which a mapped file may have at any byte
+  const gantry_value& constant = *value->constant;  // may be unaligned in a mapped file
   if (constant.dtype == DType::kFloat && constant.view.size_bytes == sizeof(float)) {
     float number = 0;
     std::memcpy(&number, constant.view.data, sizeof(number));
@@ -80,11 +80,11 @@ bool is_number(const GraphValue* value, double number) {
   constexpr int kHalfBits = 11, kBrainBits = 8;
   const std::optional<double> found = number_of(value);
   if (!found) return false;
-  // But not whole ones; the exponent beside 2 makes NaN of what is negative.
+  // Integers must be equal: Pow with an exponent near 2 makes NaN of a negative base.
   if (number == std::nearbyint(number)) return *found == number;
   const bool is_double = value->constant->dtype == DType::kDouble;
   if (std::abs(*found - number) <= (is_double ? kDouble : kFloat) * std::abs(number)) return true;
-  // A model in 16 bits has its constants rounded; in another such a number is meant as it stands.
+  // In a 16-bit model constants are rounded; in other models such a constant is another number.
   return (*found == rounded(number, kHalfBits) && is_of_graph_with(value, DType::kFloat16)) ||
          (*found == rounded(number, kBrainBits) && is_of_graph_with(value, DType::kBfloat16));
 }

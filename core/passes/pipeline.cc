@@ -30,7 +30,8 @@ void check_names(const std::vector<std::string>& disabled) {
   }
 }
 
-// The graph first, so that what a pass learns there reaches the bodies in the same round.
+// The graph before its bodies, so that its new types and constants reach the bodies in the same
+// round.
 bool run_everywhere(const Pass& pass, Graph& graph, const PassContext& context) {
   bool changed = pass.run(graph, context);
   for (const auto& node : graph.nodes()) {

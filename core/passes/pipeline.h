@@ -12,9 +12,9 @@
 
 namespace gantry {
 
-/// Computes outputs of nodes whose inputs are all constants; injected by the session, so that
-/// folding uses the providers' own kernels. `graph` has no inputs and no captures; returns its
-/// outputs, or nullopt-like empty vector if nobody can run it.
+/// Computes the outputs of a graph without inputs and captures. The session passes it, so that
+/// constant folding uses the providers' kernels. Returns an empty vector if the graph cannot be
+/// run.
 using Evaluator = std::function<std::vector<ValueRef>(const Graph& graph)>;
 
 struct PassContext {
@@ -22,19 +22,19 @@ struct PassContext {
   /// True if a node may give different outputs for equal inputs; such nodes are never folded or
   /// merged.
   std::function<bool(const Node&)> is_nondeterministic;
-  /// True of nodes whose place beside another node says something to providers, as that of a
-  /// DequantizeLinear: neither folded nor merged. Empty: of none.
+  /// True of nodes that providers may fuse with their readers, as a DequantizeLinear: these are
+  /// neither folded nor merged. Empty: no nodes.
   std::function<bool(const Node&)> is_kept;
-  /// Equal and not null for nodes that one provider took together when it was asked: a pattern that
-  /// lies within is left to it. Empty: none were.
+  /// The fusion group of a node: equal and not null for the nodes of one claim. A pattern within a
+  /// group is left to its provider. Empty: no groups.
   std::function<const void*(const Node&)> company;
-  /// True of nodes whose 16-bit floats, of this type, their provider computes in float32 and would
-  /// as well take so. Empty: of none.
+  /// True of nodes of the 16-bit float type `narrow` that their provider computes in float32 and
+  /// also supports in float32. Empty: no nodes.
   std::function<bool(const Node&, DType narrow)> is_computed_wider;
-  Trace* trace = nullptr;  ///< takes a span for each pass
+  Trace* trace = nullptr;  ///< receives a span for each pass
 };
 
-/// True if a provider took both nodes together.
+/// True if both nodes are in one fusion group (PassContext::company).
 inline bool are_taken_together(const PassContext& context, const Node& a, const Node& b) {
   const void* company = context.company ? context.company(a) : nullptr;
   return company && company == context.company(b);
@@ -44,7 +44,7 @@ struct Pass {
   const char* name;                                       ///< as in session.disable_passes
   bool (*run)(Graph& graph, const PassContext& context);  ///< true if the graph changed
   const char* benefit;                                    ///< one line
-  bool raises = false;  ///< makes nodes of operators that the graph may not have had
+  bool raises = false;  ///< fuses patterns to an operator that the graph may not have had
 };
 
 // Declares the function of each pass.
@@ -57,13 +57,13 @@ const std::vector<Pass>& passes();
 
 struct PipelineOptions {
   std::vector<std::string> disabled;  ///< names; INVALID_ARGUMENT: unknown
-  int stop_after = -1;  ///< number of passes that may change something, for bisecting; -1: all
+  int stop_after = -1;  ///< number of passes that may change the graph, for bisecting; -1: all
   bool verify = true;   ///< after every pass that changed something
 };
 
-/// Passes keep the names and order of the inputs and outputs of the main graph.
-/// Runs all passes on the graph and its bodies until nothing changes (at most 4 rounds). Errors
-/// name the pass. True if something changed.
+/// Runs all passes on the graph and its bodies until nothing changes (at most 4 rounds). Passes
+/// keep the names and order of the inputs and outputs of the main graph. Errors name the pass. True
+/// if the graph changed.
 bool run_passes(Graph& graph, const PassContext& context, const PipelineOptions& options = {});
 
 }  // namespace gantry

@@ -12,7 +12,7 @@ bool is_operator(const Node& node, const char* op_type) {
          node.inputs[0] && node.inputs[1] && node.outputs.size() == 1 && node.outputs[0];
 }
 
-// The one element of a constant, which a mapped file may have at any byte.
+// The element of a one-element constant, which may be unaligned in a mapped file.
 template <class T>
 std::optional<T> scalar(const GraphValue* value, DType dtype) {
   if (!value || !value->constant || value->constant->dtype != dtype) return std::nullopt;

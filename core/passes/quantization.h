@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a QuantizeLinear or DequantizeLinear says of a whole tensor.
+// Per-tensor quantization parameters of QuantizeLinear and DequantizeLinear (ai.onnx).
 #pragma once
 
 #include <optional>
@@ -19,13 +19,13 @@ struct TensorQuantization {
   }
 };
 
-/// True of ai.onnx's operator of that name, with a data input and output.
+/// True of ai.onnx's DequantizeLinear or QuantizeLinear, with a data input and output.
 bool is_dequantize(const Node& node);
 bool is_quantize(const Node& node);
 
-/// Of a node between f32 and 8 bits whose scale and zero point are constant and hold for the whole
-/// tensor; nothing for others. The scale is finite and above 0, so that quantized elements are in
-/// the order of the floats they stand for.
+/// The parameters of a node between float32 and an 8-bit type, if scale and zero point are constant
+/// and per tensor; nothing for others. The scale is finite and above 0, so that quantized elements
+/// have the order of their float values.
 std::optional<TensorQuantization> quantization_of(const Node& node);
 
 }  // namespace gantry

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator that only moves or chooses elements gives the same on quantized numbers as on the
-// floats they stand for. Where it stands between a DequantizeLinear and a QuantizeLinear of equal
-// scale and zero point, it is given the quantized numbers.
+// Lets operators that only move or select elements work on quantized tensors: between a
+// DequantizeLinear and a QuantizeLinear of equal scale and zero point the result is the same.
 //
 //   %a = DequantizeLinear-23(%q, %s, %z)
 //   %b = Reshape-21(%a, %shape)            =>   %y = Reshape-21(%q, %shape)
@@ -20,8 +19,8 @@ namespace {
 
 struct MovingOperator {
   std::string_view name;
-  int first_version;      // that takes 8-bit integers
-  bool moves_all_inputs;  // else the first alone
+  int first_version;      // the first that supports 8-bit integers
+  bool moves_all_inputs;  // false: only the first
 };
 
 constexpr std::array<MovingOperator, 17> kMovingOperators = {{
@@ -53,13 +52,13 @@ const MovingOperator* operator_of(const Node& node) {
   return found == kMovingOperators.end() ? nullptr : found;
 }
 
-// How the value is quantized where it comes from; nothing: it comes from elsewhere.
+// The quantization of the DequantizeLinear that makes a value; nothing: it is not made by one.
 std::optional<TensorQuantization> source_of(const GraphValue* value) {
   if (!value || !value->producer || !is_dequantize(*value->producer)) return std::nullopt;
   return quantization_of(*value->producer);
 }
 
-// True if all who read the value quantize it in that way.
+// True if all readers of the value quantize it with these parameters.
 bool is_quantized_as(const GraphValue* value, const TensorQuantization& wanted) {
   if (!value || value->users.empty() || value->is_output()) return false;
   return std::all_of(value->users.begin(), value->users.end(), [&](const Node* user) {
@@ -73,9 +72,8 @@ bool has_text(const Node& node, std::string_view attribute, std::string_view tex
   return value && *value == text;
 }
 
-// MaxPool's second output, of the places of the largest elements, is not moved. Resize moves
-// elements where it takes the nearest ones, which is what it does if nothing is said, and makes
-// none beyond the edge.
+// Not a MaxPool with its second output (indices). A Resize only in mode nearest, the default, and
+// without tf_crop_and_resize, which extrapolates.
 bool only_moves(const Node& node) {
   if (node.op_type == "MaxPool") return node.outputs.size() == 1 || !node.outputs[1];
   if (node.op_type != "Resize") return true;
@@ -92,7 +90,7 @@ bool move(Graph& graph, Node& node, size_t moved_inputs) {
   for (const GraphValue* output : node.outputs) {
     if (output && !is_quantized_as(output, *quantization)) return false;
   }
-  // A result that leaves the graph gives its name; two of one value cannot.
+  // A quantized result that is a graph output keeps its name, so a value may have only one.
   for (const GraphValue* output : node.outputs) {
     if (output && output->users.size() > 1 &&
         std::any_of(output->users.begin(), output->users.end(),

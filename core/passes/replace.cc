@@ -9,8 +9,8 @@
 namespace gantry {
 namespace {
 
-/// What `to` learns of its type from `from`, whose maker reads it: not a shape that may be wrong,
-/// if others read it too.
+/// The type that `to` takes from `from`: without the shape if the shape is a declaration that may
+/// be wrong and other nodes read `to` as well.
 TypeInfo type_for(const GraphValue& to, const GraphValue& from) {
   TypeInfo type = from.type;
   if (!type.is_declared_only || to.users.size() <= 1) return type;
@@ -55,7 +55,7 @@ ValueRef reshaped(const ValueRef& constant, const std::vector<int64_t>& shape) {
   if (std::find(shape.begin(), shape.end(), -1) != shape.end()) return {};
   if (element_count(shape) != element_count(constant->shape)) return {};
   std::shared_ptr<const void> owner = constant->owner;
-  if (!owner) owner = constant;  // which borrows, and stays
+  if (!owner) owner = constant;  // borrowed memory: the view holds the constant instead
   ValueRef view = view_tensor(constant->dtype, shape, constant->view.data,
                               constant->view.size_bytes, std::move(owner));
   view->is_mapped = constant->is_mapped;

@@ -6,18 +6,19 @@
 
 namespace gantry {
 
-/// Lets `to` stand for `from` everywhere, keeping the names of graph outputs. False, and nothing is
-/// changed: `from` is a graph output whose name `to` cannot take, being a graph output, an input, a
-/// capture or a constant itself.
+/// Replaces all uses of `from` by `to`, keeping the names of graph outputs. False, and nothing
+/// changed: `from` is a graph output, and `to` cannot take its name because it is itself a graph
+/// output, an input, a capture or a constant.
 bool try_replace(Graph& graph, GraphValue* from, GraphValue* to);
 
-/// `node`, which has no output yet, makes `value` from now on; its producer is removed.
+/// Makes `node`, which has no output yet, the producer of `value`; the old producer is removed.
 void take_over(Graph& graph, GraphValue* value, Node* node);
 
-/// The value becomes a constant, whatever it was known to be before; its producer no longer is one.
+/// Makes the value a constant, with the constant's type and without a producer.
 void make_constant(GraphValue* value, ValueRef constant);
 
-/// The memory of a constant as a tensor of another shape; null where there is no such tensor.
+/// A view of a constant as a tensor of another shape; null: the shape has unknown extents or
+/// another number of elements, or the constant is a string tensor or no tensor.
 ValueRef reshaped(const ValueRef& constant, const std::vector<int64_t>& shape);
 
 }  // namespace gantry

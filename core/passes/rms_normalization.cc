@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raises exporters' spelling of a normalization by the root mean square, which language models
-// have, to the operator RMSNormalization (opset 23). The quotient may be a product with the
-// reciprocal, the operands of sums and products in either order.
+// Fuses exporters' pattern of RMS normalization, as language models have it, to the operator
+// RMSNormalization (ai.onnx opset 23). The quotient may be a product with the reciprocal, and the
+// operands of sums and products may be in either order.
 //
 //   %a = Pow-15(%x, %two)
 //   %b = ReduceMean-18(%a, {-1})
@@ -43,14 +43,14 @@ GraphValue* operand_of_root(const GraphValue* root, float& epsilon) {
   return nullptr;
 }
 
-// The root that a value is one over; null: it is no reciprocal.
+// The root r if the value is 1 / r; null: it is no reciprocal.
 const GraphValue* reciprocal_of(const GraphValue* value) {
   if (const Node* node = producer_of(value, "Reciprocal", 1)) return node->inputs[0];
   const Node* quotient = producer_of(value, "Div", 2);
   return quotient && is_number(quotient->inputs[0], 1) ? quotient->inputs[1] : nullptr;
 }
 
-// `node`: what makes x over its root mean square.
+// `node`: the node that divides x by its root mean square.
 RmsNormMatch rms_norm_of(const Node& node) {
   RmsNormMatch match;
   const auto is_x_over = [&](const GraphValue* x, const GraphValue* root) {
@@ -61,7 +61,7 @@ RmsNormMatch rms_norm_of(const Node& node) {
       (is_operator(node, "Div", 2) && is_x_over(node.inputs[0], node.inputs[1])) ||
       (is_operator(node, "Mul", 2) && (is_x_over(node.inputs[0], reciprocal_of(node.inputs[1])) ||
                                        is_x_over(node.inputs[1], reciprocal_of(node.inputs[0]))));
-  if (!is_found || match.x->type.dtype != DType::kFloat) return {};  // others average otherwise
+  if (!is_found || match.x->type.dtype != DType::kFloat) return {};  // others: computed in float32
   const Node* scaling = only_user(node.outputs[0], "Mul", 2);
   if (!scaling) return {};
   match.scale = other_operand(*scaling, node.outputs[0]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives each reader of a dequantized value a DequantizeLinear of its own, so that a provider which
-// works on the quantized numbers can take it along with the reader. What no provider takes is
-// merged again (common_subexpressions). Only where the context says that such nodes are kept.
+// Gives each reader of a dequantized value a DequantizeLinear of its own, so that a provider can
+// fuse it with the reader. Those that no provider fuses are merged again (common_subexpressions).
+// Runs only if PassContext::is_kept holds for such nodes.
 //
 //   %a = DequantizeLinear-23(%q, %s)        %a = DequantizeLinear-23(%q, %s)
 //   %b = Conv-22(%a, %w)               =>   %b = Conv-22(%a, %w)
@@ -16,7 +16,7 @@
 namespace gantry {
 namespace {
 
-// A copy of the node with an output of its own. Attributes of DequantizeLinear are numbers.
+// A copy of the node with an output of its own. DequantizeLinear has integer attributes only.
 GraphValue* copy_of(Graph& graph, const Node& node) {
   Node* copy = graph.add_node(node.op_type, node.domain, node.since_version, node.name);
   for (const Attribute& attribute : node.attributes) {
@@ -48,7 +48,7 @@ bool split_dequantize(Graph& graph, const PassContext& context) {
   for (Node* node : shared) {
     GraphValue* output = node->outputs[0];
     const std::vector<Node*> users = output->users;
-    // Bodies read it through a capture, which stays with the original.
+    // A body reads the value through a capture, which keeps the original.
     for (size_t i = output->is_output() ? 0 : 1; i < users.size(); ++i) {
       const auto use = std::find(users[i]->inputs.begin(), users[i]->inputs.end(), output);
       if (use == users[i]->inputs.end()) continue;

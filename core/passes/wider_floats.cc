@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns nodes of 16-bit floats that their provider computes in float32 into nodes of float32, where
-// they hang together and multiply much or outnumber the Casts at their edges. Weights become
-// float32 once; between the nodes nothing is rounded.
+// Converts connected nodes of 16-bit floats that their provider computes in float32 to float32. A
+// region is converted if it has a matmul, a convolution or the like, or more than two nodes for
+// each Cast at its edges. Weights are converted once; values between the nodes are not rounded.
 //
 //   %y = MatMul-13(%x, %w) : float16           %x_float32 = Cast-13(%x) {to = 1}
 //   %z = Relu-14(%y) : float16                 %w_float32 = Cast-13(%w) {to = 1}   folded next
@@ -9,8 +9,8 @@
 //                                              %z_float32 = Relu-14(%y) : float32
 //                                              %z = Cast-13(%z_float32) {to = 10}
 //
-// Left as they are: tables that a Gather reads few rows of, and caches that come in, grow by a
-// Concat and go out.
+// Not converted: tables of which a Gather reads few rows, and caches that are a graph input, grow
+// by a Concat and are a graph output.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -27,7 +27,7 @@ namespace {
 constexpr DType kWide = DType::kFloat;
 constexpr int kCastVersion = 13;
 
-// Products take so much longer than a Cast of what they read that they pay alone.
+// Operators that take so much longer than a Cast of their inputs that one is worth the Casts.
 bool is_product(const Node& node) {
   constexpr std::array<std::string_view, 14> kNames = {
       "Attention",   "Conv",        "ConvTranspose",       "DeformConv", "Einsum",
@@ -36,13 +36,13 @@ bool is_product(const Node& node) {
   return std::find(kNames.begin(), kNames.end(), node.op_type) != kNames.end();
 }
 
-// A table of which some rows are read.
+// True of a Gather from a constant table.
 bool reads_a_table(const Node& node) {
   return node.op_type.starts_with("Gather") && !node.inputs.empty() && node.inputs[0] &&
          node.inputs[0]->constant;
 }
 
-// The narrow floats of one type in one graph.
+// Widens the values of one 16-bit type in one graph.
 class Widener {
  public:
   Widener(Graph& graph, const PassContext& context, DType narrow)
@@ -73,7 +73,7 @@ class Widener {
     return value && value->type.kind == Kind::kTensor && value->type.dtype == narrow_;
   }
 
-  // A Concat that lengthens what the graph is given and gives back.
+  // True of a Concat that extends a graph input to a graph output (a cache).
   [[nodiscard]] bool lengthens_a_cache(const Node& node) const {
     if (node.op_type != "Concat" || !node.outputs[0] || !node.outputs[0]->is_output()) return false;
     return std::any_of(node.inputs.begin(), node.inputs.end(), [](const GraphValue* value) {
@@ -81,7 +81,7 @@ class Widener {
     });
   }
 
-  // A Cast of other floats that another one casts back: the model asks for the rounding itself.
+  // True of a Cast from other floats that another Cast reverts: the model rounds on purpose.
   [[nodiscard]] bool rounds(const Node& node) const {
     const auto is_cast = [](const Node& other) {
       return other.op_type == "Cast" || other.op_type == "CastLike";
@@ -101,7 +101,7 @@ class Widener {
            context_.is_computed_wider(node, narrow_);
   }
 
-  // The candidates that hang together with this one by narrow values.
+  // The candidates that are connected with this one by 16-bit values.
   std::vector<Node*> region_of(Node* first, std::unordered_set<const Node*>& seen) const {
     std::vector<Node*> region = {first};
     for (size_t next = 0; next < region.size(); ++next) {
@@ -131,7 +131,8 @@ class Widener {
                        [&](const Node* user) { return !inside.contains(user); });
   }
 
-  // Casts run each time, except those of constants.
+  // Compares the nodes with the Casts that the region needs in each run; Casts of constants are
+  // folded.
   [[nodiscard]] bool pays(const std::vector<Node*>& region) const {
     if (std::any_of(region.begin(), region.end(),
                     [](const Node* node) { return is_product(*node); }))
@@ -163,7 +164,7 @@ class Widener {
     return graph_.add_value(like.name + "_" + std::string(to_string(kWide)), std::move(type));
   }
 
-  // What comes from outside, cast once for all regions.
+  // The float32 value of a value from outside, with one Cast for all regions.
   GraphValue* wide_of(GraphValue* value) {
     GraphValue*& wide = wide_[value];
     if (!wide) wide = add_cast(value, add_wide(*value), kWide);
@@ -198,7 +199,8 @@ class Widener {
     }
   }
 
-  // The value keeps its type and name for those outside; a wide one takes its place inside.
+  // Splits a value: outside the region it keeps its type and name, inside a float32 value replaces
+  // it.
   void part(GraphValue* value, const std::unordered_set<const Node*>& inside) {
     GraphValue* wide = add_wide(*value);
     const std::vector<Node*> users = value->users;

@@ -8,7 +8,8 @@ namespace {
 constexpr int64_t kOpsetOfAttention = 23;
 constexpr float kLowest = -3.4028234e38F;
 
-// How a mask of one axis counts keys: an end for each row of the batch, or ends and then starts.
+// The meaning of a mask of rank 1: the end of the keys for each batch, or all ends and then all
+// starts.
 enum class MaskForm { kEnds, kEndsAndStarts, kKnownInRun };
 
 MaskForm form_of_mask(int64_t mask, int64_t batch) {
@@ -95,7 +96,7 @@ void AttentionBody::rotate_by(const std::string& to, const std::string& x, const
 
 void AttentionBody::attend(const std::string& q, const std::string& k, const std::string& v,
                            const Scores& scores) {
-  // The standard changed the place of the cap.
+  // ONNX has changed where Attention applies the softcap, so the operator is not used with one.
   if (opset_ >= kOpsetOfAttention && scores.softcap == 0 && scores.sink.empty() &&
       scores.wish == Scores::Wish::kNone) {
     attend_by_operator(q, k, v, scores);
@@ -145,7 +146,7 @@ void AttentionBody::attend_in_parts(const std::string& q, const std::string& k,
     add("scale = Reciprocal(width_root)");
   }
   add("scaled = Mul(" + q + ", scale)");
-  // Queries that share keys are rows of one product.
+  // Queries that share keys (grouped heads) are rows of one MatMul.
   ints("groups", {0, kv_heads_, -1});
   reshape("grouped", "scaled", std::vector<std::string>{"groups", "width"});
   add("turned_keys = Transpose<perm = [0, 1, 3, 2]>(" + k + ")");
@@ -231,7 +232,7 @@ bool AttentionBody::add_mask(const std::string& mask, const BodyContext& context
     if (form == MaskForm::kEnds) {
       add("is_kept = Less(mask_numbers, lengths_column)");
     } else {
-      // Zeros behind the mask, so that there are starts to look at in each form.
+      // Zeros are appended to the mask as starts, in case it has ends only.
       number("first_key", int64_t{0});
       add_lines(R"(
         mask_length = Shape(wide_lengths)

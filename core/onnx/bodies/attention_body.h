@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the bodies of com.microsoft's operators of attention have in common. Shapes: q [batch,
+// Shared parts of the function bodies of com.microsoft's attention operators. Shapes: q [batch,
 // heads, queries, width], k and v [batch, kv_heads, keys, width]. One thread.
 #pragma once
 
@@ -17,47 +17,51 @@ class AttentionBody : public BodyText {
   [[nodiscard]] int64_t heads() const { return heads_; }
   [[nodiscard]] int64_t kv_heads() const { return kv_heads_; }
 
-  /// To f32, in which everything is computed, and back to the type of the node's first input.
+  /// Casts to float32, in which everything is computed, and back to the type of the first input.
   void widen(const std::string& to, const std::string& tensor);
   void narrow(const std::string& to, const std::string& tensor);
-  /// Makes another type than the first input's the one that `narrow` casts to.
+  /// Sets the type to which `narrow` casts, if it is not the first input's.
   void set_type(int type) { type_ = type; }
-  /// [batch, length, heads * width] as [batch, length, heads, width].
+  /// Reshapes [batch, length, heads * width] to [batch, length, heads, width].
   void part_heads(const std::string& to, const std::string& tensor, int64_t heads);
-  /// Changes the places of length and heads.
+  /// Transposes the axes of length and heads.
   void turn(const std::string& to, const std::string& tensor);
 
-  /// Heads of x, [batch, length, heads, width], turned by the angles that the node's cos_cache and
-  /// sin_cache have at `places`, [batch, length].
+  /// Rotary embedding of x, [batch, length, heads, width], by cos_cache and sin_cache of the node
+  /// at the positions `places`, [batch, length].
   void rotate(const std::string& to, const std::string& x, const std::string& places,
               bool is_interleaved);
-  /// The same by angles whose cosines and sines are given, [batch, length, 1, half].
+  /// The same with given cosines and sines, [batch, length, 1, half].
   void rotate_by(const std::string& to, const std::string& x, const std::string& cos,
                  const std::string& sin, bool is_interleaved);
 
-  /// What is added to scores: see attend.
+  /// Options of the attention scores; see attend.
   struct Scores {
-    float scale = 0;    ///< 0: by the width
+    float scale = 0;    ///< 0: 1 / sqrt(width)
     float softcap = 0;  ///< 0: none
-    /// Names of what is added, [batch, heads, queries, keys] or broadcast to it.
+    /// names of biases that are added to the scores, [batch, heads, queries, keys] or broadcast to
+    /// it
     std::vector<std::string> biases;
-    std::string visible;  ///< name of a bool tensor of that shape; empty: all is
-    /// Name of what softmax has as one more score of each row, whose weight is dropped: a number or
-    /// [heads, 1, 1]; empty: none.
+    std::string visible;  ///< name of a bool mask of that shape; empty: no mask
+    /// name of the attention sink: one more score in the softmax of each row, whose weight is
+    /// dropped; a scalar or [heads, 1, 1]; empty: none
     std::string sink;
-    /// Writes `qk`, in the type of the node's first input: the scores before softmax, or its
-    /// result.
+    /// the optional output `qk`, in the type of the first input: the scores before softmax, or its
+    /// result
     enum class Wish { kNone, kScores, kMaskedScores, kWeights } wish = Wish::kNone;
     std::string qk;  ///< the name of that output
   };
-  /// `output`, [batch, queries, heads * width of v], from q, k and v in f32.
+  /// Adds the nodes of attention: makes `output`, [batch, queries, heads * width of v], from q, k
+  /// and v in float32.
   void attend(const std::string& q, const std::string& k, const std::string& v,
               const Scores& scores);
 
-  /// Whether key j is not behind query i: `to`, [queries, keys]; the queries are the last keys.
+  /// The causal mask `to`, [queries, keys]: true if key j is not after query i. The queries are the
+  /// last keys.
   void causal(const std::string& to, const std::string& q, const std::string& k);
 
-  /// Adds what the node's mask means to the biases: input `slot`, called `mask`. False: not known.
+  /// Converts the node's mask, input `slot` of name `mask`, to biases. False: a mask of a form
+  /// without a body.
   bool add_mask(const std::string& mask, const BodyContext& context, int slot, const std::string& k,
                 std::vector<std::string>& biases);
 
@@ -74,7 +78,7 @@ class AttentionBody : public BodyText {
   int64_t kv_heads_;
 };
 
-/// Bodies of the operators; false: there is none for the node.
+/// Build the bodies of the operators; false: there is no body for the node.
 bool build_multi_head(const BodyContext& context, const onnx::OpSchema& schema,
                       onnx::FunctionProto& function);
 bool build_joint(const BodyContext& context, const onnx::OpSchema& schema,

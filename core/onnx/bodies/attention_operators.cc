@@ -11,8 +11,8 @@ namespace {
 
 using onnx::OpSchema;
 
-// Element types of all outputs; the shape of the first from the queries and, if there is one, the
-// number of features of the values at `value_input`.
+// Infers the element types of all outputs, and the shape of the first one from the queries and, if
+// there is a `value_input`, the number of features of the values.
 onnx::InferenceFunction inference_of(int value_input, bool is_like_first) {
   return [=](onnx::InferenceContext& context) {
     for (size_t i = 0; i < context.getNumOutputs(); ++i)
@@ -26,7 +26,8 @@ onnx::InferenceFunction inference_of(int value_input, bool is_like_first) {
         return;
       const onnx::TensorShapeProto& value = onnx::getInputShape(context, at);
       if (value.dim_size() != 3) return;
-      // Of grouped heads the values are narrower than the queries, and both have heads of a width.
+      // With grouped heads the values have fewer features than the queries, but heads of equal
+      // width.
       if (!context.getAttribute("kv_num_heads")) *shape.mutable_dim(2) = value.dim(2);
     }
     *onnx::getOutputShape(context, 0) = shape;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as com.microsoft has it: MultiHeadAttention, GroupQueryAttention, Attention,
-// QAttention, RotaryEmbedding and MRotaryEmbedding, each with a body in terms of ai.onnx (opset 13
-// and newer). A body computes in f32 and keeps keys and values of the past in the model's type.
+// Attention operators of com.microsoft: MultiHeadAttention, GroupQueryAttention, Attention,
+// QAttention, RotaryEmbedding and MRotaryEmbedding, each with a function body in ai.onnx operators
+// (opset 13 and newer). A body computes in float32; cached keys and values have the model's type.
 #pragma once
 
 #include <onnx/defs/schema.h>
@@ -11,9 +11,9 @@
 
 namespace gantry {
 
-/// Their schemas. There is no body, so that a node is refused unless a provider takes it, for
-/// quantized caches, norms of queries, caches of a sliding window, and caches that are written in
-/// place of the past by an input of its own (`past_sequence_length`).
+/// Their schemas. There is no body for quantized caches, norms of queries, sliding-window caches,
+/// and caches that share a buffer with the past (`past_sequence_length`); such a node is refused
+/// unless a provider claims it.
 std::vector<onnx::OpSchema> attention_schemas();
 
 }  // namespace gantry

@@ -8,13 +8,13 @@ namespace {
 
 std::string at_axis(int64_t axis) { return "<axis = " + std::to_string(axis) + ">("; }
 
-// A constant byte.
+// A uint8 constant.
 void add_byte(BodyText& body, const std::string& name, int64_t value) {
   body.number(name + "_wide", value);
   body.add(name + cast_to(onnx::TensorProto::UINT8) + name + "_wide)");
 }
 
-/// `to`: for each place of an axis, the number of its block; the axis is as long as `length` says.
+/// `to`: the index of the block of each element of an axis of extent `length`.
 void number_blocks(BodyText& body, const std::string& to, const std::string& length,
                    int64_t block) {
   body.number(to + "_size", block);
@@ -26,13 +26,12 @@ bool is_integer_of_4_bits(int type) {
   return type == onnx::TensorProto::INT4 || type == onnx::TensorProto::UINT4;
 }
 
-// Rows that an index chooses; those of an index out of range are those of the nearest.
+// Gathers rows; an index out of range is clamped.
 void gather_rows(BodyText& body, const std::string& to, const std::string& tensor, int64_t axis) {
   body.add(to + " = Gather" + at_axis(axis) + tensor + ", safe_indices)");
 }
 
-// Whether the scales have the extents that the blocks of the data ask for, as far as both are
-// known.
+// Whether the extents of the scales match the blocks of the data, as far as both are known.
 bool has_fitting_scales(const BodyContext& context, int64_t block_axis, int64_t block,
                         int64_t parts, bool is_integer) {
   const int rank = rank_of(context, 0);
@@ -73,10 +72,10 @@ bool build_gather(const BodyContext& context, BodyText& body) {
     return body.refuse(
         "uint8 data: expected 2, 4 or 8 bits, gather_axis 0 and quantize_axis the last");
   }
-  const int64_t parts = is_packed ? 8 / bits : 1;  // numbers of an element
+  const int64_t parts = is_packed ? 8 / bits : 1;  // quantized elements in an element of the input
   if (!has_fitting_scales(context, block_axis, block, parts, is_integer))
     return body.refuse("the extents of the scales do not fit the blocks of the data");
-  // An axis that is gathered from cannot be expanded block by block afterwards.
+  // If the gathered axis is the block axis, it cannot be expanded by blocks afterwards.
   const bool is_block_gathered = gather_axis == block_axis;
   const bool has_zeros = context.hasInput(3);
 
@@ -91,7 +90,7 @@ bool build_gather(const BodyContext& context, BodyText& body) {
     is_high = Greater(wide_indices, last_row)
     is_outside = Or(is_low, is_high)
     safe_indices = Where(is_outside, zero, wide_indices))");
-  // Everything that is gathered has floats: few types of 4 bits can be moved by every opset.
+  // Gathers floats: not every opset has data movement for 4-bit types.
   const auto unpacked = [&](const std::string& to, const std::string& tensor) {
     if (is_packed) {
       unpack_bits(body, to, tensor, bits);
@@ -117,7 +116,7 @@ bool build_gather(const BodyContext& context, BodyText& body) {
   body.add("wide_scales = Cast<to = 1>(" + std::string(is_packed ? "scale_rows)" : "scales)"));
   if (has_zeros && !is_packed) unpacked("wide_zeros", "zero_points");
   const std::string zeros = is_packed ? "zero_rows" : "wide_zeros";
-  // By element of the axis of blocks.
+  // Block indices by element of the block axis.
   const std::string axis_owner = is_packed ? "numbers" : "data";
   const int64_t axis_before = is_packed ? axis_now : block_axis;
   body.extent("length", axis_owner, axis_before);
@@ -163,7 +162,7 @@ bool build_gather(const BodyContext& context, BodyText& body) {
   return true;
 }
 
-// What the 16 numbers of FP4 and NF4 stand for.
+// The 16 values of FP4 and NF4.
 const std::vector<float>& meaning_of(bool is_normal) {
   static const std::vector<float> kFloats = {
       0.0F,  5.208333333e-03F,  0.66666667F,  1.0F,  0.33333333F,  0.5F,  0.16666667F,  0.25F,
@@ -220,7 +219,7 @@ constexpr BodyRow kBlockRows[] = {
     {"MatMulBnb4", "A, B, absmax", "Y", "0", build_bnb4},
 };
 
-// Number `i` of each byte, on an axis of its own; returns its name.
+// Element `i` of each byte, with an axis of extent 1; returns its name.
 std::string add_part(BodyText& body, const std::string& to, const std::string& packed, int64_t i,
                      int64_t bits) {
   std::string part = to + "_part" + std::to_string(i);

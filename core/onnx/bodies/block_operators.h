@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of few bits in blocks, each block with a scale: the nodes that unpack them, and the
-// operators GatherBlockQuantized and MatMulBnb4 of com.microsoft.
+// Block-quantized weights of 2 to 8 bits with a scale per block: the nodes that unpack them, and
+// the operators GatherBlockQuantized and MatMulBnb4 of com.microsoft.
 #pragma once
 
 #include <onnx/defs/schema.h>
@@ -12,11 +12,12 @@
 
 namespace gantry {
 
-/// `to`, f32: the numbers of `bits` (2, 4 or 8) bits in the bytes of `packed`, whose last axis gets
-/// longer; the lowest bits are the first number.
+/// Unpacks the elements of `bits` (2, 4 or 8) bits in the bytes of `packed` to float32 `to`, whose
+/// last axis is longer by 8 / bits; the lowest bits are the first element.
 void unpack_bits(BodyText& body, const std::string& to, const std::string& packed, int64_t bits);
 
-/// GatherBlockQuantized: a row that an index out of range asks for is zeros, as in ONNX Runtime.
+/// GatherBlockQuantized and MatMulBnb4. A Gather index out of range gives a row of zeros, as in
+/// ONNX Runtime.
 std::vector<onnx::OpSchema> block_schemas();
 
 }  // namespace gantry

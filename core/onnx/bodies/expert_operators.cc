@@ -9,7 +9,7 @@
 namespace gantry {
 namespace {
 
-/// An expert's layers; 0, the input, stands for an absent one.
+/// Input indices of a layer of the experts; 0, which is the input of the node: absent.
 struct Layer {
   int weights;
   int scales;
@@ -22,8 +22,8 @@ std::string text_of(const BodyContext& context, const char* name, const char* fa
   return given ? given->s() : fallback;
 }
 
-/// `weights`, [tokens, experts]: what each expert's result counts for each token.
-/// `is_softmax_of_chosen`: among the chosen experts alone.
+/// `weights`, [tokens, experts]: the router's weight of each expert for each token.
+/// `is_softmax_of_chosen`: the softmax is over the chosen experts only.
 void add_routes(BodyText& body, const BodyContext& context, bool is_softmax_of_chosen,
                 const std::string& weights_input) {
   body.ints("k", {int_of(context, "k", 1)});
@@ -52,7 +52,7 @@ void add_routes(BodyText& body, const BodyContext& context, bool is_softmax_of_c
   body.add("weights = ScatterElements<axis = 1>(no_weights, chosen, " + result + ")");
 }
 
-/// `to`, [experts, in, out] in f32, of a layer's weights. False: not of a known form.
+/// A layer's weights as `to`, [experts, in, out] in float32. False: an unsupported form.
 bool add_matrix(BodyText& body, const BodyContext& context, const std::string& to,
                 const std::string& layer, const Layer& inputs, int64_t bits) {
   const std::string weights = layer + "_experts_weights";
@@ -70,7 +70,7 @@ bool add_matrix(BodyText& body, const BodyContext& context, const std::string& t
   const bool has_zeros = context.hasInput(inputs.zeros);
   if (has_zeros) {
     unpack_bits(body, to + "_all_zeros", layer + "_zero_points", bits);
-    // Bytes may have room for more zero points than there are.
+    // The packed bytes may have room for more zero points than there are.
     body.ints(to + "_first", {0});
     body.extent_of_last(to + "_count", layer + "_scales");
     body.slice(to + "_zeros", to + "_all_zeros", to + "_first", to + "_count", rank - 1);
@@ -99,7 +99,7 @@ bool add_matrix(BodyText& body, const BodyContext& context, const std::string& t
   return true;
 }
 
-/// `to`, [experts, tokens, out], of `x`.
+/// Applies a layer to `x`: `to`, [experts, tokens, out].
 bool add_layer(BodyText& body, const BodyContext& context, const std::string& to,
                const std::string& x, const std::string& layer, const Layer& inputs, int64_t bits) {
   if (!add_matrix(body, context, layer + "_matrix", layer, inputs, bits)) return false;
@@ -112,7 +112,7 @@ bool add_layer(BodyText& body, const BodyContext& context, const std::string& to
   return true;
 }
 
-/// `to` of the features `x` and, for SwiGLU, of `linear`.
+/// Applies the activation to `x` and, for SwiGLU, `linear`.
 bool add_activation(BodyText& body, const BodyContext& context, const std::string& to,
                     const std::string& x, const std::string& linear) {
   const std::string activation = text_of(context, "activation_type", "relu");
@@ -175,7 +175,7 @@ bool build_experts(const BodyContext& context, BodyText& body, const Layer (&lay
       return body.refuse("swiglu without a third layer: expected swiglu_fusion 1 or 2, found " +
                          std::to_string(fusion));
     }
-    // [experts, tokens, features, 2], or the two halves one behind the other.
+    // Interleaved, [experts, tokens, features, 2], or concatenated.
     if (fusion == 1) {
       body.reshape("pairs", "first", std::vector<int64_t>{0, 0, -1, 2});
     } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixtures of experts of com.microsoft: MoE, and QMoE, whose weights have few bits.
+// Mixture-of-experts operators of com.microsoft: MoE, and QMoE with quantized weights.
 #pragma once
 
 #include <onnx/defs/schema.h>
@@ -9,9 +9,9 @@
 
 namespace gantry {
 
-/// The bodies compute every expert for every token and weigh the results, of which most weights
-/// are 0. There is none for the sparse mixer, for weights of floats of 8 or 4 bits and for weights
-/// that are packed for one device.
+/// Their schemas. A body computes every expert for every token and weights the results; most
+/// weights are 0. There is no body for the sparse mixer, for float8 and float4 weights, and for
+/// weights packed for one device.
 std::vector<onnx::OpSchema> expert_schemas();
 
 }  // namespace gantry

@@ -13,7 +13,7 @@
 namespace gantry {
 namespace {
 
-/// An activation and which of its numbers, in the order in which a node lists them, it has.
+/// An activation and its parameters, in the order in which a node lists them.
 struct Activation {
   const char* op_type;
   std::vector<const char*> numbers;
@@ -54,10 +54,10 @@ void copy_attributes(const BodyContext& context, std::initializer_list<const cha
   }
 }
 
-/// Y of y. False: ONNX has no such activation.
+/// Applies the activation: Y of y. False: ONNX has no such activation.
 bool add_activation(const BodyContext& context, const std::vector<float>& numbers, BodyText& body,
                     onnx::FunctionProto& function) {
-  constexpr int64_t kClipTakesInputs = 11;  // opset
+  constexpr int64_t kClipTakesInputs = 11;  // first opset in which Clip has its bounds as inputs
   const std::string name = activation_of(context);
   if (name.empty()) {
     body.add("Y = Identity(y)");
@@ -121,8 +121,8 @@ bool build_gemm(const BodyContext& context, const onnx::OpSchema& schema,
   return true;
 }
 
-/// The operand with its axes in the order that the node wants: axis 0 behind those of the batch,
-/// and then the last two exchanged. False: nobody knows how many axes it has.
+/// Transposes the operand as the attributes say (transBatchA/B: axis 0 after the batch axes;
+/// transA/B: the last two axes). False: the rank is unknown.
 bool add_turned(const BodyContext& context, BodyText& body, int slot, const std::string& side,
                 std::string& operand) {
   const int rank = rank_of(context, slot);
@@ -162,8 +162,7 @@ bool build_matmul(const BodyContext& context, const onnx::OpSchema& schema,
   return true;
 }
 
-/// `is_product`: of tensors that may be batches of matrices; else the result has as many axes as
-/// the first input.
+/// `is_product`: a MatMul, possibly batched; else the result has the rank of the first input.
 void add_inference_and_body(onnx::OpSchema& schema, bool is_product,
                             bool (*build)(const BodyContext&, const onnx::OpSchema&,
                                           onnx::FunctionProto&)) {

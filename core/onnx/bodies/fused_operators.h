@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ONNX Runtime's optimizer makes of several nodes and writes when it saves an optimized model:
-// FusedConv, FusedGemm, FusedMatMul of com.microsoft.
+// Fused operators that ONNX Runtime's optimizer writes to an optimized model: FusedConv, FusedGemm,
+// FusedMatMul of com.microsoft.
 #pragma once
 
 #include <onnx/defs/schema.h>
@@ -10,9 +10,9 @@
 
 namespace gantry {
 
-/// Each with a body of the nodes that it stands for. None has one if it names an activation that
-/// ONNX has no operator for; FusedMatMul and its older name TransposeMatMul, if they transpose a
-/// tensor whose rank is not known.
+/// Their schemas, with a body of the unfused nodes. There is no body if the activation is no ONNX
+/// operator, or if FusedMatMul (or TransposeMatMul, its older name) transposes a tensor of unknown
+/// rank.
 std::vector<onnx::OpSchema> fused_schemas();
 
 }  // namespace gantry

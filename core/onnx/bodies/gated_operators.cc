@@ -8,7 +8,7 @@
 namespace gantry {
 namespace {
 
-/// `to`, rows of `x` along the last axis divided by their root mean square; all in f32.
+/// `to`: `x` divided by its root mean square along the last axis; all in float32.
 void divide_by_rms(BodyText& body, const std::string& to, const std::string& x, float epsilon) {
   const std::string p = to + "_";
   body.ints(p + "axis", {-1});
@@ -77,8 +77,8 @@ bool build_scaled_silu(const BodyContext& context, BodyText& body) {
   return true;
 }
 
-/// `to`: [rows, branches, features] of a tensor that has its branches as an axis or, if the node
-/// says how many there are, side by side in the last one.
+/// `to`: a tensor reshaped to [rows, branches, features]. Its branches are an axis or, if the node
+/// has their number as an attribute, concatenated in the last axis.
 bool part_branches(const BodyContext& context, BodyText& body, const std::string& to,
                    const std::string& tensor) {
   const int64_t branches = int_of(context, "num_branches", 0);
@@ -140,7 +140,7 @@ bool build_attention_gate(const BodyContext& context, BodyText& body) {
 }
 
 bool build_engram(const BodyContext& context, BodyText& body) {
-  constexpr float kLeast = 1e-6F;  // of the product under the root
+  constexpr float kLeast = 1e-6F;  // lower bound of the product under the square root
   const int type = type_of(context, 0);
   const bool wants_norm = context.hasOutput(1);
   if (type == 0) return body.refuse(kTypeUnknown);
@@ -180,8 +180,8 @@ bool build_engram(const BodyContext& context, BodyText& body) {
   return true;
 }
 
-/// Gates [..., branches], [..., branches, 1] or [..., branches, features] so that they broadcast to
-/// [rows, branches, features] of x.
+/// Reshapes gates [..., branches], [..., branches, 1] or [..., branches, features] to broadcast to
+/// x, [rows, branches, features].
 bool part_gates(const BodyContext& context, BodyText& body, const std::string& to,
                 const std::string& tensor, int slot, int lead_axes) {
   const int rank = rank_of(context, slot);
@@ -192,7 +192,7 @@ bool part_gates(const BodyContext& context, BodyText& body, const std::string& t
   body.extent_of_last(to + "_last", tensor);
   std::string width = to + "_last";
   if (rank == lead_axes + 1) {
-    // One for each branch or, flattened, for each feature of each.
+    // One gate per branch or, flattened, one per feature of each branch.
     body.add(to + "_width = Div(" + to + "_last, x_branches)");
     width = to + "_width";
   }

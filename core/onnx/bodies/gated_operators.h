@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gates and norms of com.microsoft around the layers of recurrent text models: GatedRMSNorm,
+// Gate and norm operators of com.microsoft for layers of recurrent language models: GatedRMSNorm,
 // GatedAdd, ScaledSiLU, BranchwiseRMSNorm, LinearAttentionGate, EngramGate and the mixing of
-// hyper-connections. Each computes in f32 and rounds where ONNX Runtime's definition does.
+// hyper-connections. Bodies compute in float32 and round where ONNX Runtime's definition does.
 #pragma once
 
 #include <onnx/defs/schema.h>

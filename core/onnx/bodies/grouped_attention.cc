@@ -8,7 +8,7 @@
 namespace gantry {
 namespace {
 
-// GroupQueryAttention: queries in groups that share a head of keys, a cache of keys and values.
+// Inputs of GroupQueryAttention: grouped query heads that share a key head, with a cache.
 enum Grouped : int {
   kCacheKey = 3,
   kCacheValue,
@@ -23,7 +23,7 @@ enum Grouped : int {
   kMostGrouped = 16
 };
 
-// Why a node has no body; "": it has one.
+// The reason why a node has no body; "": it has one.
 std::string refusal_of_group(const BodyContext& context) {
   for (int input = kFirstUnknown; input < kMostGrouped; ++input) {
     if (context.hasInput(input)) {
@@ -53,7 +53,7 @@ std::string refusal_of_group(const BodyContext& context) {
   return "";
 }
 
-// q_parts, k_parts, v_parts: [batch, length, heads, width] in f32.
+// Adds q_parts, k_parts, v_parts: [batch, length, heads, width] in float32.
 void part_grouped(AttentionBody& body, const BodyContext& context) {
   if (context.hasInput(1)) {
     const char* const names[] = {"query", "key", "value"};
@@ -73,7 +73,8 @@ void part_grouped(AttentionBody& body, const BodyContext& context) {
   body.slice("v_parts", "all_parts", "v_begin", "end", 2);
 }
 
-// `places`, [batch, length]: of the new keys in the cache; `total`: keys of the longest row.
+// Adds `places`, [batch, length]: positions of the new keys in the cache, and `total`: number of
+// keys of the longest batch row.
 void place_new_keys(AttentionBody& body) {
   body.extent("length", "query", 1);
   body.add("wide_total = Cast<to = 7>(total_sequence_length)");
@@ -88,7 +89,7 @@ void place_new_keys(AttentionBody& body) {
   body.add("places = Add(starts, steps)");
 }
 
-// `present` of new keys or values, [batch, kv_heads, length, width], and what was there before.
+// Adds `present`: the past keys or values with the new ones, [batch, kv_heads, length, width].
 void update_cache(AttentionBody& body, const std::string& name, const std::string& fresh,
                   bool has_past) {
   const std::string p = name + "_";
@@ -186,7 +187,7 @@ bool build_grouped(const BodyContext& context, const onnx::OpSchema& schema,
     scores.wish =
         wish == 1 ? AttentionBody::Scores::Wish::kScores : AttentionBody::Scores::Wish::kWeights;
     scores.qk = "qk";
-    // Rows whose queries stand behind their last key see none of those queries' keys.
+    // In batch rows with padding, keys after the row's last key are not visible.
     body.unsqueeze("last_visible", "last_keys", {2, 3});
     body.add("is_behind_last = Greater(key_numbers, last_visible)");
     body.add("is_not_behind_last = Not(is_behind_last)");

@@ -11,12 +11,12 @@
 namespace gantry {
 namespace {
 
-// Inputs.
+// Input indices.
 constexpr int kZeroPoints = 3;
 constexpr int kOrder = 4;
 constexpr int kBiasInput = 5;
 
-// `to`: floats [rows, count] from rows of bytes, of which each has eight bits of numbers.
+// `to`: float32 [rows, count], unpacked from rows of bytes.
 void unpack_rows(BodyText& body, const std::string& to, const std::string& packed, int64_t bits,
                  int64_t count) {
   unpack_bits(body, to + "_all", packed, bits);
@@ -55,7 +55,7 @@ bool build(const BodyContext& context, BodyText& body) {
     body.number("zeros", static_cast<float>(int64_t{1} << (bits - 1)));
   }
   if (has_order) {
-    // The block of each row of the matrix.
+    // g_idx has the block of each row of the matrix.
     body.add("order = Cast<to = 7>(g_idx)");
     body.ints("first", {0});
     body.ints("last", {inner});

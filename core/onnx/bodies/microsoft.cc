@@ -30,7 +30,7 @@
 namespace gantry {
 namespace {
 
-/// What is known of the output before the body stands there.
+/// Type inference of the output before the body is inlined.
 enum class Result {
   kLikeFirst,
   kOfFirstType,
@@ -42,21 +42,21 @@ enum class Result {
   kEmbedding
 };
 
-/// An operator whose body is the same but for what is absent and for the type of its numbers, which
-/// is that of the first input. Inputs named ..._zero_point, ..._or_none, bias (added to the result)
-/// and addend (which the body's first node adds) may be absent.
+/// An operator with a fixed body, except for absent inputs and the type of constants, which is that
+/// of the first input. Inputs named ..._zero_point, ..._or_none, bias (added to the result) and
+/// addend (which the body's first node adds) may be absent.
 struct MicrosoftOperator {
-  const char* text;  // a function as ONNX writes them
+  const char* text;  // a function in the ONNX text format
   Result result;
 };
 
-/// An operator of 8-bit tensors that stands for one of floats: each operand, its scale and zero
-/// point go through DequantizeLinear, the result through QuantizeLinear.
+/// An 8-bit operator defined by a float operator: the body dequantizes each operand with its scale
+/// and zero point, and quantizes the result.
 struct QuantizedOperator {
   const char* name;
   const char* attributes;
-  const char* operands;  // a letter each, of which the small one is the dequantized tensor
-  const char* node;      // of floats
+  const char* operands;  // a letter each; the lower-case one is the dequantized tensor
+  const char* node;      // the float operator
   Result result;
 };
 
@@ -257,7 +257,8 @@ onnx::InferenceFunction inference_of(Result result) {
   };
 }
 
-// Attributes that are taken from the node are its own, those of the text if it has none, or none.
+// Resolves attributes that refer to the call's: an absent one gets the default of the text or, if
+// there is none, is removed.
 void settle_attributes(const onnx::FunctionProto& function,
                        const onnx::FunctionBodyBuildContext& context, onnx::NodeProto& node) {
   for (int i = node.attribute_size() - 1; i >= 0; --i) {
@@ -276,7 +277,7 @@ void settle_attributes(const onnx::FunctionProto& function,
   }
 }
 
-// A number in the body becomes one of `type`.
+// Casts a constant of the body to `type`.
 void settle_number(const onnx::NodeProto& number, int type, onnx::FunctionProto& body) {
   onnx::NodeProto& constant = *body.add_node();
   constant = number;
@@ -298,8 +299,8 @@ int type_of_first(const onnx::FunctionBodyBuildContext& context) {
   return type ? type->tensor_type().elem_type() : 0;
 }
 
-// Surrounds nodes from X to Y, which have channels as the second axis, with transposes of tensors
-// that have them last. False: nobody knows how many axes these have.
+// Puts Transposes around channels-first nodes from X to Y, for channels-last tensors. False: the
+// rank is unknown.
 bool turn_channels(const onnx::FunctionBodyBuildContext& context, onnx::FunctionProto& body) {
   const int rank = rank_of(context, 0);
   if (rank < 3) return refuse(body, "X: expected a known rank of 3 or more for channels_last");
@@ -332,7 +333,7 @@ bool build(const onnx::FunctionProto& function, const onnx::FunctionBodyBuildCon
   body.clear_node();
   const int type = type_of_first(context);
   const bool is_narrow = type != 0 && type != onnx::TensorProto::FLOAT;
-  std::vector<std::string> absent;  // inputs that the call lacks, and what would come of them
+  std::vector<std::string> absent;  // absent inputs, and values computed from them
   for (int i = 0; i < function.input_size(); ++i) {
     if (!context.hasInput(i) && function.input(i).ends_with("_or_none"))
       absent.push_back(function.input(i));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of the domain com.microsoft that ONNX Runtime's quantizers and optimizers write, as
-// schemas with bodies in terms of ai.onnx. A provider may claim such a node whole; where none does,
-// the body takes its place (docs/decisions/0025-function-bodies.md).
+// Schemas of com.microsoft operators that ONNX Runtime's quantizers and optimizers write, with
+// function bodies in ai.onnx operators. A provider may claim such a node; if none does, the body is
+// inlined (docs/decisions/0025-function-bodies.md).
 #pragma once
 
 #include <onnx/defs/schema.h>

@@ -8,7 +8,7 @@
 namespace gantry {
 namespace {
 
-// MultiHeadAttention.
+// Inputs of MultiHeadAttention.
 enum MultiHead : int {
   kQuery,
   kKey,
@@ -27,7 +27,7 @@ bool split_inputs(AttentionBody& body, const BodyContext& context, std::string (
   const int key_rank = rank_of(context, kKey);
   const bool has_bias = context.hasInput(kBias);
   if (query_rank == 5 || (query_rank == 3 && key_rank == 5)) {
-    // One behind the other for each head: [batch, length, heads, 3 or 2, width].
+    // Packed for each head: [batch, length, heads, 3 or 2, width].
     if (has_bias) return body.refuse("a bias of keys and values in one tensor is not supported");
     const std::string packed = query_rank == 5 ? "query" : "key";
     const int first = query_rank == 5 ? 0 : 1;
@@ -45,7 +45,7 @@ bool split_inputs(AttentionBody& body, const BodyContext& context, std::string (
   if (query_rank != 3 || !context.hasInput(kKey) || !context.hasInput(kValue))
     return body.refuse("expected a query of known rank 3 with key and value, or of rank 5");
   const char* const names[] = {"query", "key", "value"};
-  const int count = key_rank == 4 ? 1 : 3;  // keys of another sequence lie by head already
+  const int count = key_rank == 4 ? 1 : 3;  // keys of another sequence are by head already
   if (key_rank != 3 && key_rank != 4) return body.refuse("key: expected a known rank of 3, 4 or 5");
   if (has_bias && count == 1)
     return body.refuse("a bias of keys that have heads already is not supported");
@@ -69,15 +69,15 @@ bool split_inputs(AttentionBody& body, const BodyContext& context, std::string (
   return true;
 }
 
-// Which inputs say what is not seen: the mask, with its name, and "attention_bias".
+// The inputs with masks: the mask and its name, and "attention_bias".
 struct MaskInputs {
   const char* name;
   int input;
   int bias_input;
 };
 
-// The scores of queries, keys and values with heads of their own, and what they make of the
-// values. False: a mask of a kind that has no body.
+// Adds the attention of queries, keys and values with a head each. False: a mask of a form without
+// a body.
 bool attend(AttentionBody& body, const BodyContext& context, const std::string (&parts)[3],
             const MaskInputs& mask) {
   body.widen("wide_q", parts[0]);
@@ -133,14 +133,14 @@ bool build_multi_head(const BodyContext& context, const onnx::OpSchema& schema,
 
 namespace {
 
-// Which inputs queries, keys and values that one product makes have beside it.
+// The inputs of attention whose queries, keys and values are made by one MatMul.
 struct JointInputs {
   int past;
   MaskInputs mask;
 };
 
-// What the features `all`, [batch, length, widths of q, k and v], make of each other. False: a mask
-// of a kind that has no body.
+// Adds the attention of `all`, [batch, length, widths of q, k and v]. False: a mask of a form
+// without a body.
 bool attend_jointly(AttentionBody& body, const BodyContext& context, const std::string& all,
                     const std::string& weights, const JointInputs& inputs) {
   const onnx::AttributeProto* sizes = context.getAttribute("qkv_hidden_sizes");
@@ -178,7 +178,7 @@ bool attend_jointly(AttentionBody& body, const BodyContext& context, const std::
 
 }  // namespace
 
-// Attention: queries, keys and values by one product. Inputs: input, weights, bias, mask_index,
+// Attention: queries, keys and values by one MatMul. Inputs: input, weights, bias, mask_index,
 // past, attention_bias, past_sequence_length.
 bool build_joint(const BodyContext& context, const onnx::OpSchema& schema,
                  onnx::FunctionProto& function) {
@@ -198,8 +198,8 @@ bool build_joint(const BodyContext& context, const onnx::OpSchema& schema,
   return true;
 }
 
-// QAttention: the same after a product of integers. Inputs: input, weight, bias, input_scale,
-// weight_scale, mask_index, input_zero_point, weight_zero_point, past.
+// QAttention: the same with an int8 MatMul. Inputs: input, weight, bias, input_scale, weight_scale,
+// mask_index, input_zero_point, weight_zero_point, past.
 bool build_quantized_joint(const BodyContext& context, const onnx::OpSchema& schema,
                            onnx::FunctionProto& function) {
   constexpr int kNoInput = 9;

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kImageRank = 4;
 
-/// Channels of a block. The file does not say: like ONNX Runtime, whoever loads it takes what its
-/// own CPU has, and the file is right where it is that of the CPU that wrote it.
+/// Channels of a block. The file does not have this number. Like ONNX Runtime, this uses that of
+/// the CPU that loads the model, which must be that of the CPU that saved it.
 int64_t block_of_this_cpu() {
 #if defined(__x86_64__)
   static const bool has_wide_vectors = __builtin_cpu_supports("avx512f") != 0;
@@ -24,9 +24,9 @@ int64_t block_of_this_cpu() {
 #endif
 }
 
-/// Weights in the standard's order, "weights": from [O / block, I / block, H, W, block of I, block
-/// of O] or, where a filter has no whole block of inputs, from [O / block, I, H, W, block of O].
-/// False: their extents are not known, or of other blocks.
+/// Unpacks weights to "weights", [O, I, H, W]: from [O / block, I / block, H, W, block of I, block
+/// of O] or, if there is no whole block of input channels, from [O / block, I, H, W, block of O].
+/// False: the extents are unknown, or of another block size.
 bool unpack_weights(const BodyContext& context, BodyText& body) {
   const int64_t block = block_of_this_cpu();
   const int64_t outputs = extent_of(context, 1, 0);
@@ -61,8 +61,8 @@ bool build_conv(const BodyContext& context, BodyText& body) {
   return true;
 }
 
-/// Copies attributes that older opsets of the standard's pools lack, unless they say what is so
-/// anyway: they are written whatever the opset.
+/// Copies pool attributes that older opsets of ai.onnx lack, unless they have the default value:
+/// ONNX Runtime writes them whatever the opset.
 void copy_newer_attributes(const BodyContext& context, BodyText& body) {
   for (const char* name : {"ceil_mode", "count_include_pad"}) {
     if (int_of(context, name, 0) != 0) body.copy_attributes(context, {name});
@@ -100,7 +100,7 @@ bool build_global_average_pool(const BodyContext&, BodyText& body) {
   return true;
 }
 
-/// "Y", of "ordered" filled up to whole blocks of channels, whose number only a run knows.
+/// "Y": "ordered" padded to whole blocks of channels, whose number is known in a run only.
 void fill_up_in_runs(BodyText& body) {
   body.add("shape = Shape(ordered)");
   body.ints("channel_axis", {1});
@@ -117,7 +117,7 @@ void fill_up_in_runs(BodyText& body) {
 }
 
 bool build_reorder_input(const BodyContext& context, BodyText& body) {
-  constexpr int64_t kOpsetOfInputs = 11;  // before it Pad takes no tensor
+  constexpr int64_t kOpsetOfInputs = 11;  // before it Pad has its pads as an attribute
   const bool is_channels_last = int_of(context, "channels_last", 0) != 0;
   const int64_t block = block_of_this_cpu();
   const int64_t channels = extent_of(context, 0, is_channels_last ? kImageRank - 1 : 1);
@@ -186,7 +186,7 @@ bool build_upsample(const BodyContext& context, BodyText& body) {
   return true;
 }
 
-/// What is known of the extents of a result before its body is there.
+/// Inference rule for the channels of a result before its body is inlined.
 enum class Channels : uint8_t { kOfSource, kOfWeights, kFilledUp, kOfAttribute };
 
 struct Row {
@@ -218,7 +218,7 @@ int64_t extent_of(const onnx::InferenceContext& context, size_t input, int axis)
   return shape.dim(axis).dim_value();
 }
 
-/// Type, rank and channels, so that what asks for channels knows them whatever stands before it.
+/// Infers type, rank and channels, which bodies of readers need.
 void infer(onnx::InferenceContext& context, Channels rule) {
   onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
   const bool is_channels_last = attribute_of(context, "channels_last") != 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of the domain com.microsoft.nchwc, which ONNX Runtime writes when it saves a model with
-// all its optimizations. Tensors between them have their channels in blocks, and weights are packed
-// in such blocks; here tensors keep the standard's order, with channels filled up to whole blocks,
-// and bodies bring weights back to it.
+// Operators of the domain com.microsoft.nchwc, which ONNX Runtime writes to a model saved with all
+// optimizations. There tensors between them are in blocked layout (NCHWc), as are the weights. Here
+// tensors stay NCHW, with channels padded to whole blocks, and bodies unpack the weights.
 #pragma once
 
 #include <onnx/defs/schema.h>

@@ -11,7 +11,7 @@ namespace {
 
 using onnx::OpSchema;
 
-// Since when ai.onnx has the operators.
+// First opsets of ai.onnx with the operators.
 constexpr int64_t kOpsetOfLayerNormalization = 17;
 constexpr int64_t kOpsetOfRmsNormalization = 23;
 
@@ -30,8 +30,8 @@ class NormBody : public BodyText {
   }
   void set_type(int type) { type_ = std::to_string(type); }
 
-  /// Rows of `x`, in f32, along the last axis, scaled by `scale` and shifted by `shift` if it has a
-  /// name; `to` has the node's type.
+  /// Normalizes `x`, float32, along the last axis, multiplies by `scale` and adds `shift` if it has
+  /// a name; `to` has the node's type.
   void normalize(const std::string& to, const std::string& x, const std::string& scale,
                  const std::string& shift, bool is_centered, float epsilon) {
     widen("wide_scale", scale);
@@ -75,7 +75,7 @@ class NormBody : public BodyText {
   int64_t opset_;
 };
 
-// Whether the mean or the deviation, outputs 1 and 2, is asked for.
+// Whether the node has the mean or the deviation, outputs 1 and 2.
 bool wants_statistics(const BodyContext& context) {
   return context.hasOutput(1) || context.hasOutput(2);
 }
@@ -119,7 +119,8 @@ bool build_simplified(const BodyContext& context, const OpSchema& schema,
   return true;
 }
 
-// Words, places and, if there are, segments, as rows that are added and normalised.
+// Inputs of EmbedLayerNormalization: word, position and optional segment embeddings, which are
+// added and normalized.
 enum Embedding : int {
   kWords,
   kSegments,
@@ -161,7 +162,7 @@ bool build_embedding(const BodyContext& context, const OpSchema& schema,
   }
   body.normalize("output", sum, "gamma", "beta", true, float_of(context, "epsilon", 1e-12F));
   if (context.hasOutput(1)) {
-    // The number of words of each row; nobody reads it where there is no mask.
+    // mask_index, the number of words of each row; without a mask no node reads it.
     body.ints("row_axis", {1});
     if (context.hasInput(kMask)) {
       body.add("mask_index = ReduceSum<keepdims = 0>(mask, row_axis)");

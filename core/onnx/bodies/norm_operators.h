@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisations that ONNX Runtime's optimizers write: SkipLayerNormalization,
+// Normalization operators that ONNX Runtime's optimizers write: SkipLayerNormalization,
 // SkipSimplifiedLayerNormalization and EmbedLayerNormalization of com.microsoft, and
-// SimplifiedLayerNormalization, which they write in the domain of ai.onnx itself.
+// SimplifiedLayerNormalization, which they write in the domain ai.onnx.
 #pragma once
 
 #include <onnx/defs/schema.h>
@@ -11,7 +11,7 @@
 
 namespace gantry {
 
-/// Their schemas. A body computes in f32; there is none where the mean or the deviation is an
+/// Their schemas. A body computes in float32; there is no body if the mean or the deviation is an
 /// output.
 std::vector<onnx::OpSchema> norm_schemas();
 

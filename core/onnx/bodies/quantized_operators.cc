@@ -104,12 +104,12 @@ bool build_softmax(const onnx::FunctionBodyBuildContext& context, const onnx::Op
   return true;
 }
 
-// Inputs of DynamicQuantizeLSTM that tell of its matrices.
+// Inputs of DynamicQuantizeLSTM with the quantization of its weights.
 constexpr int kInputScale = 8;
 constexpr int kStateScale = 10;
 
-// A matrix in floats and as LSTM has it: [directions, in, 4 * hidden], of which a scale is one of a
-// direction or of each column, becomes [directions, 4 * hidden, in].
+// Dequantizes weights [directions, in, 4 * hidden], with a scale per direction or per column, and
+// transposes them to [directions, 4 * hidden, in], as LSTM has them.
 bool add_layer_matrix(BodyText& body, const std::string& matrix, int scale_rank) {
   if (scale_rank != 1 && scale_rank != 2)
     return body.refuse(matrix + "_scale: expected a known rank of 1 or 2");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized operators of com.microsoft whose bodies depend on the inputs or attributes that a node
-// has.
+// Quantized operators of com.microsoft whose bodies depend on the inputs or attributes of a node.
 #pragma once
 
 #include <onnx/defs/schema.h>
@@ -9,20 +8,20 @@
 
 namespace gantry {
 
-/// QGemm: its bias is of i32 in the scale of the products; without a scale of the result that is
-/// f32.
+/// QGemm: the bias is int32 in the scale of the products; without an output scale the result is
+/// float32.
 onnx::OpSchema qgemm_schema();
 
-/// QLinearConcat: scale and zero point of the result, then a tensor, its scale and its zero point
-/// for each part.
+/// QLinearConcat. Inputs: scale and zero point of the result, then tensor, scale and zero point of
+/// each operand.
 onnx::OpSchema qlinear_concat_schema();
 
-/// QLinearSoftmax: as the Softmax of the opset that its attribute names, of which those before 13
-/// take all axes from theirs on as one.
+/// QLinearSoftmax: as the Softmax of the opset in its attribute; before opset 13 Softmax flattens
+/// all axes from `axis` on.
 onnx::OpSchema qlinear_softmax_schema();
 
-/// DynamicQuantizeLSTM: an LSTM whose matrices are of 8 bits. What they are multiplied by stays in
-/// floats, where ONNX Runtime rounds it to 8 bits in each run.
+/// DynamicQuantizeLSTM: an LSTM with 8-bit weights. Unlike ONNX Runtime, the body does not quantize
+/// the activations to 8 bits.
 onnx::OpSchema dynamic_quantize_lstm_schema();
 
 }  // namespace gantry

@@ -15,7 +15,7 @@ struct RefusedOperator {
 constexpr std::string_view kGeneration = "generation in one node; run the decoder step by step";
 constexpr std::string_view kHashes = "hashes of n-grams with a state";
 
-// As docs/operators-com-microsoft.md has them.
+// The operators of docs/operators-com-microsoft.md that are not supported.
 constexpr RefusedOperator kRefused[] = {
     {"AttnLSTM", "the attention wrapper of LSTM that nothing exports any more"},
     {"BeamSearch", kGeneration},

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that ONNX Runtime runs and that are not built here.
+// Operators of ONNX Runtime that gantry does not support.
 #pragma once
 
 #include <string_view>
 
 namespace gantry {
 
-/// Why, in one sentence with what to do instead where there is something; "": it is not such an
-/// operator.
+/// The reason, in one sentence with an alternative if there is one; "": it is no such operator.
 std::string_view why_not_built(std::string_view domain, std::string_view op_type);
 
 }  // namespace gantry

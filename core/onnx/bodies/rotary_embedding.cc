@@ -12,10 +12,10 @@
 namespace gantry {
 namespace {
 
-constexpr int64_t kStreams = 3;  // times, heights and widths
+constexpr int64_t kStreams = 3;  // position streams: time, height and width
 
-// `parts`, [batch, length, heads, width], of `input`, [batch, length, heads * width] or [batch,
-// heads, length, width].
+// Reshapes `input`, [batch, length, heads * width] or [batch, heads, length, width], to `parts`,
+// [batch, length, heads, width].
 void part_input(const BodyContext& context, AttentionBody& body) {
   body.widen("wide", "input");
   if (rank_of(context, 0) == 4) {
@@ -23,7 +23,7 @@ void part_input(const BodyContext& context, AttentionBody& body) {
   } else if (body.heads() > 0) {
     body.part_heads("parts", "wide", body.heads());
   } else {
-    // Whole heads are turned, so the caches know their width.
+    // Whole heads are rotated, so their width is twice that of the caches.
     body.extent("half_width", "cos_cache", 1);
     body.add("head_width = Add(half_width, half_width)");
     body.ints("before_heads", {0, 0, -1});
@@ -31,7 +31,7 @@ void part_input(const BodyContext& context, AttentionBody& body) {
   }
 }
 
-// `output` of `turned`, which is shaped as `parts`.
+// Reshapes `turned`, which has the shape of `parts`, to `output`.
 void join_output(const BodyContext& context, AttentionBody& body) {
   if (rank_of(context, 0) == 4) {
     body.turn("shaped", "turned");
@@ -51,7 +51,7 @@ bool knows_input(const BodyContext& context) {
   return (rank == 3 || rank == 4) && type_of(context, 0) != 0;
 }
 
-// How many columns of the caches each stream has; empty: not said, or not well.
+// Number of columns of the caches of each stream; empty: absent or invalid.
 std::vector<int64_t> sections_of(const BodyContext& context) {
   const onnx::AttributeProto* given = context.getAttribute("mrope_section");
   if (given == nullptr || given->ints_size() != kStreams) return {};
@@ -62,8 +62,8 @@ std::vector<int64_t> sections_of(const BodyContext& context) {
   return fits ? sections : std::vector<int64_t>{};
 }
 
-// Which stream's position a column of the caches is read at: sections behind each other, or heights
-// and widths in every third place as far as theirs go, and times elsewhere.
+// The stream whose position each column of the caches uses: consecutive sections or, if `is_mixed`,
+// height and width interleaved at every third column up to their numbers, and time elsewhere.
 std::vector<int64_t> streams_of(const std::vector<int64_t>& sections, bool is_mixed) {
   const int64_t columns = std::accumulate(sections.begin(), sections.end(), int64_t{0});
   std::vector<int64_t> streams;
@@ -78,7 +78,7 @@ std::vector<int64_t> streams_of(const std::vector<int64_t>& sections, bool is_mi
   return streams;
 }
 
-// `to`, [batch, length, 1, columns]: of each column what the cache has at its stream's position.
+// `to`, [batch, length, 1, columns]: each column of the cache at the position of its stream.
 void choose_columns(AttentionBody& body, const std::string& to, const std::string& cache) {
   body.add(to + "_rows = Gather(" + cache + ", position_ids)");
   body.widen(to + "_wide", to + "_rows");
@@ -92,8 +92,8 @@ void choose_columns(AttentionBody& body, const std::string& to, const std::strin
 
 }  // namespace
 
-// RotaryEmbedding. Inputs: input, position_ids, cos_cache, sin_cache. ONNX Runtime reads neither
-// `scale` nor `is_packed_batching`, and so does this.
+// RotaryEmbedding. Inputs: input, position_ids, cos_cache, sin_cache. As in ONNX Runtime, `scale`
+// and `is_packed_batching` are ignored.
 bool build_rotary(const BodyContext& context, const onnx::OpSchema& schema,
                   onnx::FunctionProto& function) {
   const int place_rank = rank_of(context, 1);
@@ -103,7 +103,7 @@ bool build_rotary(const BodyContext& context, const onnx::OpSchema& schema,
   AttentionBody body(function, context);
   part_input(context, body);
   std::string places = "position_ids";
-  if (place_rank == 1) {  // of the first
+  if (place_rank == 1) {  // the position of the first element
     body.extent("length", "parts", 1);
     body.count("steps", "length");
     body.add("shifted = Add(steps, position_ids)");
@@ -116,8 +116,8 @@ bool build_rotary(const BodyContext& context, const onnx::OpSchema& schema,
   return true;
 }
 
-// MRotaryEmbedding, of the language models of Qwen that see pictures. Inputs as above, but
-// positions are [3, batch, length].
+// MRotaryEmbedding, of Qwen's vision-language models. Inputs as above, but positions are [3, batch,
+// length].
 bool build_rotary_of_streams(const BodyContext& context, const onnx::OpSchema& schema,
                              onnx::FunctionProto& function) {
   const std::vector<int64_t> sections = sections_of(context);

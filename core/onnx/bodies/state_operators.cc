@@ -8,7 +8,7 @@
 namespace gantry {
 namespace {
 
-constexpr int64_t kMostStates = 8;  // of a window
+constexpr int64_t kMostStates = 8;  // most states in a window
 
 // The last state of a window of states, or the state itself.
 void add_past(BodyText& body, const std::string& to, const std::string& past, int64_t window) {
@@ -19,7 +19,7 @@ void add_past(BodyText& body, const std::string& to, const std::string& past, in
   }
 }
 
-// `slot`_state: what stands before the end of all but `back` positions of `whole`, or zeros.
+// `slot`_state: the state of `whole` without its last `back` positions, padded with zeros.
 void add_state_at(BodyText& body, const std::string& slot, int64_t back) {
   body.ints(slot + "_back", {back});
   body.add(slot + "_begin = Sub(length, " + slot + "_back)");
@@ -30,7 +30,8 @@ void add_state_at(BodyText& body, const std::string& slot, int64_t back) {
   body.add(slot + "_state = Where(" + slot + "_is_there, " + slot + "_part, nothing)");
 }
 
-// Input and result [batch, channels, length]; `past` and states [batch, channels, before].
+// CausalConvWithState. Input and result [batch, channels, length]; `past` and states [batch,
+// channels, before].
 bool build_conv(const BodyContext& context, BodyText& body) {
   const onnx::AttributeProto* given = context.getAttribute("activation");
   const std::string activation = given ? given->s() : "none";
@@ -52,7 +53,7 @@ bool build_conv(const BodyContext& context, BodyText& body) {
   if (rank < 3 || (!is_last && rank != 3))
     return body.refuse("input: expected a known rank of 3, or more with channels_last");
   const int64_t before = (taps - 1) * dilation;
-  // [batch, length, features ...] and [batch, channels, length].
+  // Converts [batch, length, features ...] to [batch, channels, length].
   const auto inward = [&](const std::string& to, const std::string& tensor) {
     if (!is_last) return body.add(to + " = Identity(" + tensor + ")");
     body.reshape(to + "_rows", tensor, std::vector<int64_t>{0, 0, channels});
@@ -121,8 +122,8 @@ bool build_conv(const BodyContext& context, BodyText& body) {
   return true;
 }
 
-// One step of the recurrence, in f32. State [batch, kv_heads, key width, value width], q [batch,
-// kv_heads, queries of a head, key width], k and v [batch, kv_heads, 1, width].
+// One step of the recurrence, in float32. State [batch, kv_heads, key width, value width], q
+// [batch, kv_heads, queries of a head, key width], k and v [batch, kv_heads, 1, width].
 std::string step_of(bool is_gated, bool is_delta, bool keeps_states) {
   std::string inputs = "s, q, k, v";
   std::string nodes;
@@ -202,7 +203,7 @@ bool build_linear_attention(const BodyContext& context, BodyText& body) {
     body.reshape("q_rows", "q_scaled",
                  std::vector<std::string>{"keep", "heads", "queries", "key_width"});
   } else {
-    // Heads of keys and values that share a query.
+    // Key and value heads that share a query head.
     body.ints("q_count", {q_heads});
     body.ints("sharers", {kv_heads / q_heads});
     body.ints("one", {1});
@@ -223,7 +224,7 @@ bool build_linear_attention(const BodyContext& context, BodyText& body) {
     ++count;
   }
   if (is_delta) {
-    // One for each head or for all.
+    // One per head, or one for all heads.
     body.add("b_wide = Cast<to = 1>(beta)");
     body.add("b_by_time = Transpose<perm = [1, 0, 2]>(b_wide)");
     body.unsqueeze("b_rows", "b_by_time", {3, 4});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of com.microsoft that carry a state from call to call: CausalConvWithState and
+// Stateful layers of com.microsoft, which carry a state from run to run: CausalConvWithState and
 // LinearAttention.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace gantry {
 
-/// There is no body for convolutions over more than one axis and for weights whose extents are not
-/// known.
+/// Their schemas. There is no body for convolutions over more than one axis and for weights with
+/// unknown extents.
 std::vector<onnx::OpSchema> state_schemas();
 
 }  // namespace gantry

@@ -76,7 +76,8 @@ bool build_grid_sample(const BodyContext& context, BodyText& body) {
   return true;
 }
 
-// Windows of `size` elements along an axis, one every `step`; their elements are the last axis.
+// UnfoldTensor: windows of `size` elements along an axis, one every `step`; their elements are the
+// last axis.
 bool build_unfold(const BodyContext& context, BodyText& body) {
   const int rank = rank_of(context, 0);
   const int64_t axis = int_of(context, "dim", -1) + (int_of(context, "dim", -1) < 0 ? rank : 0);
@@ -111,7 +112,7 @@ bool build_unfold(const BodyContext& context, BodyText& body) {
   return true;
 }
 
-// Squares of distances by the product of the rows, as ONNX Runtime has them.
+// CDist: squared distances by a MatMul of the rows, as ONNX Runtime computes them.
 bool build_distances(const BodyContext& context, BodyText& body) {
   const onnx::AttributeProto* given = context.getAttribute("metric");
   const std::string metric = given ? given->s() : "sqeuclidean";
@@ -147,7 +148,8 @@ bool build_sample(const BodyContext&, BodyText& body) {
   return true;
 }
 
-// The whole result without what the pads, which are known in the run alone, take from its ends.
+// ConvTransposeWithDynamicPads: the result without pads, sliced by the pads, which are known in a
+// run only.
 bool build_conv_transpose(const BodyContext& context, BodyText& body) {
   const int rank = rank_of(context, 0);
   const bool has_pads = context.hasInput(2);
@@ -178,7 +180,7 @@ bool build_conv_transpose(const BodyContext& context, BodyText& body) {
 }
 
 constexpr BodyRow kTensorRows[] = {
-    // Kernels alone run these.
+    // Without a body: only providers run these.
     {"BifurcationDetector", "src_tokens, cur_tokens, prev_suffix_match_idx, pred_tokens?",
      "tokens, suffix_match_idx", "ll", nullptr},
     {"CropAndResize", "X, rois, batch_indices, crop_size", "Y", "0", nullptr},
@@ -187,7 +189,7 @@ constexpr BodyRow kTensorRows[] = {
     {"MurmurHash3", "X", "Y", "h", nullptr},
     {"NGramRepeatBlock", "input_ids, scores", "scores_out", "1", nullptr},
     {"Tokenizer", "X", "Y", "0", nullptr},
-    // These have bodies.
+    // With a body.
     {"Trilu", "X, k?", "Y", "0", build_trilu},
     {"ExpandDims", "X, axis", "Y", "0", build_expand_dims},
     {"Pad", "data, pads, value?", "output", "0", build_pad},

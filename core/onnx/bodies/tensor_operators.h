@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of com.microsoft that the standard took over later under other types or attributes, and
-// small ones that a few of the standard's operators express: Trilu, Pad, Range, CDist and others.
+// Operators of com.microsoft that ai.onnx adopted later with other types or attributes, and small
+// ones with bodies of a few ai.onnx operators: Trilu, Pad, Range, CDist and others.
 #pragma once
 
 #include <onnx/defs/schema.h>

@@ -52,7 +52,7 @@ class Mapper {
     }
   }
 
-  /// In the order of their locations.
+  /// The files, in the order of their locations.
   [[nodiscard]] std::vector<std::shared_ptr<const MappedFile>> files() const {
     std::vector<std::shared_ptr<const MappedFile>> files;
     for (const auto& [location, file] : files_) files.push_back(file);
@@ -103,10 +103,10 @@ class Mapper {
     const std::filesystem::path wanted = std::filesystem::weakly_canonical(base / location, error);
     if (error) fail("\"" + location + "\" cannot be resolved: " + error.message());
     require_within(base, wanted, location);
-    // A link of that name may lead to another file when the model is loaded again.
+    // Keeps the unresolved name: a link may have another target when the model is loaded again.
     std::shared_ptr<const MappedFile> file =
         MappedFile::open(wanted, access_, folders_.named / location);
-    // Folders may have been replaced by links meanwhile: what counts is what was opened.
+    // Folders may have been replaced by links meanwhile, so the opened file is checked too.
     if (!file->resolved_path().empty()) require_within(base, file->resolved_path(), location);
     return files_[location] = std::move(file);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// External data: tensors whose bytes stand in files beside the model. Their files are mapped and
-// the tensors become placeholders.
+// External data: maps the files of tensors whose data_location is EXTERNAL, and makes the tensors
+// placeholders.
 #pragma once
 
 #include <filesystem>
@@ -12,19 +12,20 @@
 
 namespace gantry {
 
-/// Where a model lies.
+/// The folders of a model.
 struct ModelFolders {
-  /// As the model was named: locations are relative to it. Empty: there is none and external data
-  /// is refused.
+  /// The folder of the path as given, to which locations are relative. Empty: external data is
+  /// refused.
   std::filesystem::path named;
-  /// That of the file which a link stands for; empty: not known. Caches of models have such links,
-  /// and their data beside the file.
+  /// If the path is a link, the folder of its target; empty: not known. Model caches have such
+  /// links, with external data beside the target.
   std::filesystem::path resolved;
 };
 
-/// Maps what the model's tensors refer to. NOT_FOUND: a file does not exist. INVALID_MODEL: a
-/// location that is absolute or leaves both folders (also through a symbolic link), is no regular
-/// file, or holds fewer bytes than the tensor needs. Names tensor and location. Returns the files.
+/// Maps the external data of all tensors; returns the files. NOT_FOUND: a file does not exist.
+/// INVALID_MODEL: a location is absolute or outside both folders (also through a symbolic link), is
+/// no regular file, or has fewer bytes than the tensor needs; the message names tensor and
+/// location.
 std::vector<std::shared_ptr<const MappedFile>> map_external_data(onnx::ModelProto& model,
                                                                  const ModelFolders& folders,
                                                                  FileAccess access,

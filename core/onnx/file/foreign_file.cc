@@ -44,7 +44,7 @@ constexpr Format kFormats[] = {
     {8, "{\""sv, "a safetensors file, which has weights and no graph; export the model to ONNX"},
 };
 
-// Case does not count, nor does space in front.
+// Ignores case and leading white space.
 bool begins_as_text(std::string_view text, std::string_view mark) {
   const auto is_space = [](unsigned char letter) { return std::isspace(letter) != 0; };
   const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == b; };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people give as a model by mistake. A pure function.
+// Recognises files that are passed as a model by mistake. A pure function.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace gantry {
 
-/// What bytes that are no ONNX model are, by how they begin, and what to do about it: "a Git LFS
-/// pointer, ..."; empty if that is not known.
+/// Describes bytes that are no ONNX model by their beginning, with what to do: "a Git LFS pointer,
+/// ..."; empty: unknown.
 std::string foreign_format(std::span<const std::byte> bytes);
 
 }  // namespace gantry

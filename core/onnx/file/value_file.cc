@@ -58,8 +58,7 @@ Message parse(const std::string& bytes, const char* what) {
 }
 
 Value tensor_from(onnx::TensorProto tensor) {
-  tensor.clear_doc_string();  // there, and only there, the importer marks tensors whose bytes stand
-                              // elsewhere
+  tensor.clear_doc_string();  // where the importer marks placeholders (messages/payload.h)
   if (tensor.data_location() == onnx::TensorProto::EXTERNAL)
     unsupported("tensors with external data");
   try {
@@ -228,7 +227,7 @@ void write_value(const std::filesystem::path& file, const Value& value, const st
     if (!stream) {
       const int reason = errno;
       stream.close();
-      std::error_code ignored;  // half a file is nobody's
+      std::error_code ignored;  // removes the partial file
       if (std::filesystem::is_regular_file(file, ignored)) std::filesystem::remove(file, ignored);
       throw Error(Code::kUnavailable,
                   "the file cannot be written: " + std::generic_category().message(reason));

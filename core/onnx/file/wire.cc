@@ -25,8 +25,8 @@ enum class Message {
   kSparsePart
 };
 
-// Fields that hold messages on the way to a tensor; everything else is copied as it is. Numbers as
-// in onnx.proto.
+// Message fields that may contain tensors; all other fields are copied unchanged. Field numbers of
+// onnx.proto.
 struct Nested {
   Message outer;
   uint32_t field;
@@ -63,7 +63,7 @@ enum class WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32
 
 constexpr int kMaxDepth = 96;  // protobuf's own limit is 100
 constexpr uint64_t kKeptBytes = 1024;
-// Shape inference reads constant shapes, axes and indices; these are kept even if unusually long.
+// Integer tensors up to this size are not left out: shape inference reads shapes, axes and indices.
 constexpr uint64_t kKeptIntegerBytes = 64 * 1024;
 constexpr size_t kLengthBytes =
     5;  // a length that is filled in later, padded to the longest form of 32 bits
@@ -101,7 +101,7 @@ class Stripper {
   }
 
   uint64_t read_varint(uint64_t& position, uint64_t end) const {
-    // A stream over a few bytes: the stream's own offsets have 32 bits, those of a model 64.
+    // A stream over a few bytes only: its offsets have 32 bits, those of a model 64.
     const int window = static_cast<int>(std::min<uint64_t>(end - position, 10));
     CodedInputStream stream(reinterpret_cast<const uint8_t*>(model_.data()) + position, window);
     uint64_t value = 0;
@@ -173,8 +173,8 @@ class Stripper {
     }
   }
 
-  // The elements of a tensor as a field that can be viewed in place, if it is large and the only
-  // one; else a field with number 0.
+  // The field of a tensor's elements, if it is large, the only one, and usable in place; else a
+  // field with number 0.
   [[nodiscard]] Field large_field(uint64_t begin, uint64_t end) const {
     Field found;
     int data_type = 0;
@@ -192,7 +192,7 @@ class Stripper {
     const bool is_integer = dtype == DType::kInt32 || dtype == DType::kInt64;
     if (candidates != 1 || found.end - found.begin <= (is_integer ? kKeptIntegerBytes : kKeptBytes))
       return {};
-    // Packed floats have the layout of raw_data, if they are what the element type asks for.
+    // Packed float_data and double_data have the layout of raw_data if the element type matches.
     bool fits = true;
     if (found.number == kFloatData) fits = dtype == DType::kFloat || dtype == DType::kComplex64;
     if (found.number == kDoubleData) fits = dtype == DType::kDouble || dtype == DType::kComplex128;

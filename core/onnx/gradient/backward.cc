@@ -12,7 +12,7 @@
 namespace gantry {
 namespace {
 
-/// What changes in steps, or says only how large its input is: no derivative passes.
+/// Operators with derivative 0: step functions, and operators that return sizes.
 bool has_no_slope(const std::string& op_type) {
   static const std::set<std::string> kFlat = {
       "And",   "ArgMax",  "ArgMin",         "ConstantOfShape",
@@ -23,7 +23,7 @@ bool has_no_slope(const std::string& op_type) {
   return kFlat.contains(op_type);
 }
 
-/// The bits of an IEEE binary16 of the numbers that the rules use, rounded to nearest.
+/// The bits of a float16 for the constants that the rules use, rounded to nearest.
 uint16_t half_bits(double value) {
   const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
   const uint32_t sign = (bits >> 16) & 0x8000U;
@@ -36,13 +36,13 @@ uint16_t half_bits(double value) {
   return static_cast<uint16_t>(sign | std::min(rounded >> 13, 0x7C00U));
 }
 
-/// Likewise of a bfloat16.
+/// Likewise for bfloat16.
 uint16_t bfloat_bits(double value) {
   const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
   return static_cast<uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
 }
 
-/// Null: it is no constant of the graph.
+/// The tensor of a constant of the graph; null: the value is no constant.
 const onnx::TensorProto* find_constant(const onnx::GraphProto& graph, const std::string& name) {
   for (const onnx::TensorProto& tensor : graph.initializer()) {
     if (tensor.name() == name) return &tensor;

@@ -21,7 +21,7 @@ void power(To& to, const NodeProto& node, const Name& g) {
   if (to.wants(p)) to.give(p, out(node), to.product(g, to.product(out(node), to.add("Log", {x}))));
 }
 
-/// g / root(sign x^2 + offset): the inverse functions of sines.
+/// g / sqrt(sign x^2 + offset): Asin, Acos, Asinh, Acosh.
 void over_root(To& to, const NodeProto& node, const Name& g, double sign, double offset,
                double factor) {
   const Name square = to.product(in(node), in(node));
@@ -36,7 +36,7 @@ void over_square(To& to, const NodeProto& node, const Name& g, double sign) {
 
 Name is_positive(To& to, const Name& x) { return to.add("Greater", {x, to.number(x, 0)}); }
 
-/// gamma x above 0, gamma alpha (exp(x) - 1) below, of which y is the value.
+/// y = gamma x for x > 0, else gamma alpha (exp(x) - 1).
 void elu(To& to, const NodeProto& node, const Name& g, double alpha, double gamma) {
   const Name below = to.add("Add", {out(node), to.number(in(node), alpha * gamma)});
   to.give(in(node),
@@ -66,7 +66,8 @@ void gelu(To& to, const NodeProto& node, const Name& g) {
   to.give(x, to.product(g, to.add("Add", {below, to.product(x, density)})));
 }
 
-/// Where the output is an input, that input has the derivative; of equals each.
+/// Max, Min: an input gets the derivative where it equals the output; of several equal inputs each
+/// does.
 void extreme(To& to, const NodeProto& node, const Name& g) {
   for (const Name& input : node.input()) {
     if (to.wants(input))
@@ -85,7 +86,7 @@ void hard_sigmoid(To& to, const NodeProto& node, const Name& g) {
   to.give(in(node), to.where(inside, to.scaled(g, float_of(node, "alpha", 0.2F))));
 }
 
-/// x (x + 3) / 6 between -3 and 3, 0 below, x above.
+/// y = x (x + 3) / 6 between -3 and 3, 0 below, x above.
 void hard_swish(To& to, const NodeProto& node, const Name& g) {
   const Name& x = in(node);
   const Name slope = to.add("Add", {to.scaled(x, 1.0 / 3), to.number(x, 0.5)});
@@ -215,7 +216,7 @@ void add_activations(std::map<std::string, Rule>& rules) {
     const Name sum = to.add("Add", {to.add("Abs", {in(n)}), to.number(in(n), 1)});
     to.give(in(n), to.add("Div", {g, to.product(sum, sum)}));
   };
-  // The sign of what is never negative is 0 or 1.
+  // Relu's output is never negative, so its sign is 0 or 1.
   rules["Relu"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.product(g, to.add("Sign", {out(n)})));
   };

@@ -13,7 +13,7 @@
 namespace gantry {
 namespace {
 
-/// The nodes between the variables and the target, in order, and what else they read.
+/// The nodes between the variables and the target, in order, and the other values that they read.
 struct Part {
   std::vector<int> nodes;
   std::set<std::string> read;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of what moves elements, joins them, or takes some of them.
+// Derivatives of data movement: operators that move, concatenate or select elements.
 #include <algorithm>
 
 #include "onnx/gradient/rules.h"
@@ -53,7 +53,8 @@ void require_sums(To& to, const NodeProto& node) {
   to.fail(Code::kUnsupported, "the derivative of a " + node.op_type() + " needs opset 16");
 }
 
-/// Whatever the operator does with elements, it does with their places.
+/// The same operator applied to the flat indices of the elements gives where each element came
+/// from.
 void moved(To& to, const NodeProto& node, const Name& g) {
   require_sums(to, node);
   const Name& x = in(node);
@@ -64,7 +65,7 @@ void moved(To& to, const NodeProto& node, const Name& g) {
   to.give(x, scattered(to, x, to.add(node.op_type().c_str(), inputs, same), g));
 }
 
-/// Rows that are gathered more than once get the sum.
+/// Rows that are gathered more than once get the sum of their derivatives.
 void gather(To& to, const NodeProto& node, const Name& g) {
   if (axis_of(node, to.rank_of(in(node)), 0) != 0) return moved(to, node, g);
   require_sums(to, node);
@@ -107,7 +108,7 @@ void top(To& to, const NodeProto& node, const Name& g) {
           to.add("ScatterElements", {to.zeros_like(in(node)), node.output(1), g}, {axis}));
 }
 
-/// Constants around the input are cut off, and where it was cut there are zeros.
+/// Padding is cut off; cropped parts (negative pads) get zeros.
 void pad(To& to, const NodeProto& node, const Name& g) {
   if (text_of(node, "mode", "constant") != "constant") return moved(to, node, g);
   to.refuse_from(node, 1);
@@ -125,7 +126,7 @@ void pad(To& to, const NodeProto& node, const Name& g) {
 
 void resize(To& to, const NodeProto& node, const Name& g) {
   const bool is_nearest = text_of(node, "mode", "nearest") == "nearest";
-  // A crop has places outside of its input, of which no element comes.
+  // tf_crop_and_resize has outputs outside of the input, to which no element contributes.
   const bool may_leave =
       text_of(node, "coordinate_transformation_mode", "") == "tf_crop_and_resize";
   is_nearest && !may_leave ? moved(to, node, g) : resize_between(to, node, g);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of normalizations: to mean 0 and deviation 1, then scaled and shifted; and by the
-// channels near by.
+// Derivatives of normalizations: batch, instance, layer, group and RMS normalization, and LRN
+// (local response normalization).
 #include <numeric>
 
 #include "onnx/gradient/rules.h"
@@ -19,7 +19,7 @@ Axes spatial_axes(int rank, Axes first) {
   return first;
 }
 
-/// One number for each channel, [C], against [N, C, ...].
+/// A vector of the channels, [C], shaped to broadcast to [N, C, ...].
 Name by_channel(To& to, const Name& value, int rank) {
   Axes shape(static_cast<size_t>(rank - 1), 1);
   shape.front() = -1;
@@ -31,13 +31,13 @@ Name deviation_of(To& to, const NodeProto& node, const Name& variance) {
   return to.add("Sqrt", {to.add("Add", {variance, to.number(variance, epsilon)})});
 }
 
-/// What x becomes before it is scaled, and by what it was divided.
+/// The normalized x before scale and shift, and the standard deviation by which it was divided.
 struct Normal {
   Name values;
   Name deviation;
 };
 
-/// By the statistics of x itself over `axes`.
+/// Normalizes x by its own mean and variance over `axes`.
 Normal own_normal(To& to, const NodeProto& node, const Name& x, const Axes& axes) {
   const Name centered = to.add("Sub", {x, to.mean_over(x, axes)});
   const Name variance = to.mean_over(to.product(centered, centered), axes);
@@ -52,7 +52,7 @@ Name by_input(To& to, const Normal& normal, const Name& d, const Axes& axes) {
   return to.add("Div", {to.add("Sub", {level, tilt}), normal.deviation});
 }
 
-/// Scale and shift, one number for each channel: inputs 1 and 2.
+/// The derivatives by scale and shift per channel: inputs 1 and 2.
 void give_channels(To& to, const NodeProto& node, const Name& g, const Normal& normal, int rank) {
   const Axes others = spatial_axes(rank, {0});
   const auto give = [&](const Name& name, const Name& part) {
@@ -70,7 +70,7 @@ void refuse_statistics(To& to, const NodeProto& node) {
   }
 }
 
-/// From the attribute's axis on.
+/// The axes from the attribute `axis` on.
 Axes last_axes(const To& to, const NodeProto& node) {
   const int rank = to.rank_of(in(node));
   const int first = axis_of(node, rank, -1);
@@ -88,7 +88,7 @@ void layer_norm(To& to, const NodeProto& node, const Name& g) {
   if (node.input_size() > 2 && !in(node, 2).empty()) to.give(in(node, 2), out(node), g);
 }
 
-/// Without the mean: with e = x / root(mean(x^2)), (d - e mean(d e)) / root(mean(x^2)).
+/// RMSNormalization: with e = x / sqrt(mean(x^2)), (d - e mean(d e)) / sqrt(mean(x^2)).
 void root_mean_square_norm(To& to, const NodeProto& node, const Name& g) {
   const Name& x = in(node);
   const Axes axes = last_axes(to, node);
@@ -110,7 +110,7 @@ void instance_norm(To& to, const NodeProto& node, const Name& g) {
   give_channels(to, node, g, normal, rank);
 }
 
-/// The channels of a group, and their elements, are one axis.
+/// The channels of a group and their elements are flattened to one axis.
 void group_norm(To& to, const NodeProto& node, const Name& g) {
   if (to.opset() < 21)
     to.fail(Code::kUnsupported, "the derivative of a GroupNormalization needs opset 21");
@@ -126,7 +126,7 @@ void group_norm(To& to, const NodeProto& node, const Name& g) {
   give_channels(to, node, g, normal, rank);
 }
 
-/// By the mean and the variance that are given, which have derivatives too.
+/// Normalization by mean and variance as inputs, which have derivatives too.
 void by_given_statistics(To& to, const NodeProto& node, const Name& g, const Name& d, int rank) {
   const Name centered = to.add("Sub", {in(node), by_channel(to, in(node, 3), rank)});
   const Name deviation = deviation_of(to, node, by_channel(to, in(node, 4), rank));
@@ -160,7 +160,7 @@ void batch_norm(To& to, const NodeProto& node, const Name& g) {
   give_channels(to, node, g, normal, rank);
 }
 
-/// The sum over an LRN's channels near each one, over their number; or over those to which a
+/// The mean of LRN over the channels near each channel; `is_mirrored`: over the channels to which a
 /// channel is near. value: [N, C, ...].
 Name near_mean(To& to, const NodeProto& node, const Name& value, int rank, bool is_mirrored) {
   const int64_t size = int_of(node, "size", 1);

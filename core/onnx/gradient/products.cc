@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of products: of a factor, the product of the others with the derivative.
+// Derivatives of products (MatMul, Gemm, Einsum, ReduceProd): by a factor, the product of the other
+// factors with `g`.
 #include <algorithm>
 #include <cstddef>
 
@@ -12,7 +13,7 @@ using To = Backward;
 using onnx::NodeProto;
 using Name = std::string;
 
-/// A vector on one side is a row on the left, or a column on the right, that leaves no axis.
+/// A vector operand is a row on the left or a column on the right, whose axis the result lacks.
 void matmul(To& to, const NodeProto& node, const Name& g) {
   const Name& a = in(node);
   const Name& b = in(node, 1);
@@ -94,8 +95,8 @@ std::vector<std::string> terms_of(const To& to, const NodeProto& node) {
   return terms;
 }
 
-/// By one factor: the output's letters and the others' make its own. Letters that nobody else has
-/// were summed, and get the same everywhere.
+/// The derivative by one operand is an Einsum of `g` and the other operands. Letters of the operand
+/// that occur nowhere else were summed, and are broadcast.
 void einsum(To& to, const NodeProto& node, const Name& g) {
   const std::vector<std::string> terms = terms_of(to, node);
   for (size_t own = 0; own + 1 < terms.size(); ++own) {
@@ -122,10 +123,10 @@ void einsum(To& to, const NodeProto& node, const Name& g) {
   }
 }
 
-/// The product of all other elements along the last axis: of those before, times of those behind.
-/// Nothing is divided, so that zeros do no harm, not even to derivatives of it.
+/// The product of all other elements along the last axis: of those before times those after. There
+/// is no division, so zeros are right, also in second derivatives.
 Name product_of_others(To& to, const Name& x, int rank, int64_t extent) {
-  // Moved along the axis by `by` places, with ones behind.
+  // Shifted along the axis by `by` elements, filled with ones.
   const auto shifted = [&](const Name& value, int64_t by) {
     std::vector<int64_t> widths(2 * static_cast<size_t>(rank), 0);
     widths[static_cast<size_t>(rank - 1)] = by;
@@ -140,7 +141,7 @@ Name product_of_others(To& to, const Name& x, int rank, int64_t extent) {
   return to.product(up_to_each(1), up_to_each(-1));
 }
 
-/// From 0 to rank - 1, ascending; those of an attribute or a constant input, or all.
+/// The reduced axes, of an attribute or a constant input, or all; from 0 to rank - 1, ascending.
 std::vector<int64_t> reduced_axes(const To& to, const NodeProto& node, int rank) {
   std::vector<int64_t> axes = ints_of(node, "axes", 0, 0);
   if (node.input_size() > 1 && !in(node, 1).empty()) {
@@ -163,12 +164,12 @@ void reduce_product(To& to, const NodeProto& node, const Name& g) {
   const std::vector<int64_t> axes = reduced_axes(to, node, static_cast<int>(extents.size()));
   if (axes.empty()) return to.give(x, g);
   if (to.opset() < 11) to.fail(Code::kUnsupported, "the derivative of a ReduceProd needs opset 11");
-  // The axes become one, the last.
+  // The reduced axes are flattened to one, the last.
   std::vector<int64_t> order;
   for (int64_t axis = 0; axis < static_cast<int64_t>(extents.size()); ++axis) {
     if (!std::binary_search(axes.begin(), axes.end(), axis)) order.push_back(axis);
   }
-  std::vector<int64_t> flat(order.size(), 0);  // 0: as it is
+  std::vector<int64_t> flat(order.size(), 0);  // 0: copied by Reshape
   flat.push_back(1);
   for (const int64_t axis : axes) {
     const int64_t extent = extents.at(static_cast<size_t>(axis));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The derivative of a Resize between elements. It is linear in its input, and each axis goes by
-// itself: along one it is the product with a matrix, of which the Resize of a unit matrix tells.
+// The derivative of an interpolating Resize. It is linear in its input and separable: along each
+// axis it is a product with a matrix, which the Resize of an identity matrix gives.
 #include <numeric>
 #include <utility>
 
@@ -22,7 +22,7 @@ bool is_resize_crop(const NodeProto& node) {
   return text_of(node, "coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
 }
 
-/// The axes of which a Resize has sizes or scales, in their order.
+/// The axes for which a Resize has sizes or scales, in their order.
 std::vector<int64_t> resized_axes(const NodeProto& node, int rank) {
   std::vector<int64_t> axes = ints_of(node, "axes", 0, 0);
   if (axes.empty()) {
@@ -33,7 +33,7 @@ std::vector<int64_t> resized_axes(const NodeProto& node, int rank) {
   return axes;
 }
 
-/// True if the `place`-th of the axes is known to stay as it is.
+/// True if axis number `place` of these is known not to change.
 bool is_kept(const To& to, const NodeProto& node, size_t place, int64_t axis) {
   if (is_resize_crop(node)) return false;
   if (has_resize_input(node, kResizeSizes)) {
@@ -45,7 +45,7 @@ bool is_kept(const To& to, const NodeProto& node, size_t place, int64_t axis) {
   return scales && place < scales->size() && (*scales)[place] == 1;
 }
 
-/// [extent after, extent before] of an axis, the `place`-th of `count` that are resized.
+/// The matrix [extent after, extent before] of an axis, number `place` of the `count` resized axes.
 Name matrix_of(To& to, const NodeProto& node, int64_t axis, size_t place, size_t count) {
   const Name& x = in(node);
   const auto one_of = [&](int slot, size_t i) {
@@ -71,7 +71,7 @@ Name matrix_of(To& to, const NodeProto& node, int64_t axis, size_t place, size_t
   }
   Attributes same;
   for (const onnx::AttributeProto& attribute : node.attribute()) {
-    // What stands outside of the image is no part of it.
+    // The extrapolation value does not depend on the input.
     if (attribute.name() != "axes" && attribute.name() != "extrapolation_value")
       same.push_back(attribute);
   }
@@ -95,7 +95,7 @@ void resize_between(To& to, const NodeProto& node, const Name& g) {
   for (size_t place = 0; place < axes.size(); ++place) {
     const int64_t axis = axes[place];
     if (is_kept(to, node, place, axis)) continue;
-    // A product goes along the last axis.
+    // Transposes, so that the MatMul is along the last axis.
     std::vector<int64_t> order(static_cast<size_t>(rank));
     std::iota(order.begin(), order.end(), 0);
     std::swap(order.at(static_cast<size_t>(axis)), order.back());

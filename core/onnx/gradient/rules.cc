@@ -12,7 +12,7 @@ using To = Backward;
 using onnx::NodeProto;
 using Name = std::string;
 
-/// The node once more, on another input, with its axes kept.
+/// The same reduction of another input, with keepdims = 1.
 Name reduced_again(To& to, const NodeProto& node, const char* op_type, const Name& x) {
   Attributes attributes = {onnx::MakeAttribute("keepdims", int64_t{1})};
   for (const onnx::AttributeProto& attribute : node.attribute()) {
@@ -22,23 +22,23 @@ Name reduced_again(To& to, const NodeProto& node, const char* op_type, const Nam
   for (int i = 1; i < node.input_size(); ++i) inputs.push_back(in(node, i));
   return to.add(op_type, inputs, attributes);
 }
-/// A value of the output's shape, with the reduced axes back in it.
+/// A value of the output's shape, with the reduced axes inserted as extent 1.
 Name with_axes(To& to, const NodeProto& node, const Name& value) {
   if (int_of(node, "keepdims", 1) == 1) return value;
   const Name like = reduced_again(to, node, node.op_type().c_str(), in(node));
   return to.add("Reshape", {value, to.add("Shape", {like})});
 }
 
-/// How many elements became each of the output's, with the axes kept.
+/// Number of input elements per output element, with the reduced axes as extent 1.
 Name folded_count(To& to, const NodeProto& node) {
   const Name ones = to.ones_like(in(node));
-  // From opset 13 to 17 sums read their axes from an input and the others from an attribute.
+  // From opset 13 to 17 ReduceSum has its axes as an input, other reductions as an attribute.
   if (const onnx::AttributeProto* axes = find_attribute(node, "axes"))
     return to.sum_over(ones, {axes->ints().begin(), axes->ints().end()});
   return reduced_again(to, node, "ReduceSum", ones);
 }
 
-/// Sums and what is made of them: the derivative is the same for all elements, but for a factor.
+/// ReduceSum and the reductions based on it: the derivative is `g` times a factor per element.
 void reduce(To& to, const NodeProto& node, const Name& g) {
   const Name& x = in(node);
   const std::string& op_type = node.op_type();
@@ -56,12 +56,12 @@ void reduce(To& to, const NodeProto& node, const Name& g) {
     return to.give(x, to.product(to.add("Exp", {to.add("Sub", {x, y()})}), spread));
   if (op_type == "ReduceLogSum")
     return to.give(x, to.product(to.ones_like(x), to.add("Div", {spread, to.add("Exp", {y()})})));
-  // ReduceMax, ReduceMin: of equals each has the derivative.
+  // ReduceMax, ReduceMin: each of several equal elements gets the derivative.
   const Name all = to.product(to.ones_like(x), spread);
   to.give(x, to.where(to.add("Equal", {x, y()}), all));
 }
 
-/// The sum over what is normalized together: one axis, or before opset 13 all from it on.
+/// The sum over the axes that Softmax normalizes: one axis, or before opset 13 all from it on.
 Name softmax_sum(To& to, const NodeProto& node, const Name& value) {
   if (to.opset() >= 13) return to.sum_over(value, {int_of(node, "axis", -1)});
   const int rank = to.rank_of(in(node));
@@ -82,7 +82,7 @@ void log_softmax(To& to, const NodeProto& node, const Name& g) {
   to.give(in(node), to.add("Sub", {g, to.product(to.add("Exp", {out(node)}), sum)}));
 }
 
-/// What is dropped has none. The factor of the rest is the one of training, or 1.
+/// Dropped elements have derivative 0. Other elements have the scale of training mode, else 1.
 void dropout(To& to, const NodeProto& node, const Name& g) {
   const bool may_train = node.input_size() > 2 && !in(node, 2).empty();
   if (!may_train) return to.give(in(node), g);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of differentiation, by operator. They are written as nodes of ONNX that have rules
-// themselves, so that a derivative can be differentiated again. Any thread.
+// The differentiation rules, by operator (vector-Jacobian products). They add ONNX nodes that have
+// rules themselves, so that a derivative can be differentiated again. Any thread.
 #pragma once
 
 #include <map>
@@ -10,15 +10,15 @@
 
 namespace gantry {
 
-/// Gives to the inputs of a node their parts, from the derivative `g` by its first output. Errors
-/// as Backward::fail, for forms of the operator that the rule does not know.
+/// Adds a node's part of the derivatives of its inputs (Backward::give), from `g`, the derivative
+/// of the target by the node's first output. UNSUPPORTED: a form of the operator without a rule.
 using Rule = void (*)(Backward& to, const onnx::NodeProto& node, const std::string& g);
 
-/// Null if the operator (of the default domain) has none.
+/// The rule of an operator of the default domain; null: it has none.
 Rule find_rule(const std::string& op_type);
 
-/// The tables behind it: functions that go element by element, what moves elements, normalizations,
-/// products, what folds axes, and what goes over images in windows.
+/// The tables of find_rule: element-wise functions, data movement, normalizations, products
+/// (matmul, einsum), reductions, and sliding windows (convolutions, pools).
 const std::map<std::string, Rule>& elementwise_rules();
 const std::map<std::string, Rule>& movement_rules();
 const std::map<std::string, Rule>& norm_rules();
@@ -28,17 +28,17 @@ const std::map<std::string, Rule>& window_rules();
 
 // ---- Parts that rules share
 
-/// The elements from `begin` to below `end` along an axis.
+/// Slice [begin, end) of an axis.
 std::string sliced(Backward& to, const std::string& value, int axis, int64_t begin, int64_t end);
 
-/// The value with axes of extent 1 where `axes`, ascending, says.
+/// The value with axes of extent 1 inserted at `axes`, ascending.
 std::string unsqueezed(Backward& to, const std::string& value, const std::vector<int64_t>& axes);
 
-/// The rule of a Resize that is linear in its input, as all are but those to the nearest element.
+/// The rule of a Resize that is linear in its input: every mode except nearest.
 void resize_between(Backward& to, const onnx::NodeProto& node, const std::string& g);
 
-/// A tensor of the shape of `like`: at each place, the sum of those elements of `part` whose
-/// element of `places` names it, counted through all of the tensor.
+/// A tensor of the shape of `like`: each element is the sum of the elements of `part` whose element
+/// of `places` is its flat index.
 std::string scattered(Backward& to, const std::string& like, const std::string& places,
                       const std::string& part);
 

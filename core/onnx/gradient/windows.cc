@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of what goes over an image in windows: convolutions and pools.
+// Derivatives of sliding-window operators: convolutions and pools.
 #include <algorithm>
 #include <numeric>
 
@@ -12,17 +12,17 @@ using To = Backward;
 using onnx::NodeProto;
 using Name = std::string;
 
-/// The places of windows on an image, by spatial axis. `output`: how many windows.
+/// The positions of windows on an image, by spatial axis. `output`: number of windows.
 struct PoolWindows {
   std::vector<int64_t> image;
   std::vector<int64_t> output;
   std::vector<int64_t> kernel;
   std::vector<int64_t> strides;
   std::vector<int64_t> dilations;
-  std::vector<int64_t> pads;  ///< all at the beginnings, then all at the ends
+  std::vector<int64_t> pads;  ///< begin of every axis, then end of every axis
 
   [[nodiscard]] size_t axes() const { return image.size(); }
-  /// How far a window reaches, and how far the last one.
+  /// The extent of a window, dilation included, and the end of the last window.
   [[nodiscard]] int64_t reach(size_t i) const { return (kernel[i] - 1) * dilations[i] + 1; }
   [[nodiscard]] int64_t end(size_t i) const { return (output[i] - 1) * strides[i] + reach(i); }
 };
@@ -38,7 +38,7 @@ std::vector<int64_t> spatial_extents(const To& to, const Name& name, const NodeP
   return extents;
 }
 
-/// Attributes of a node whose windows go over `image`, one for each element of `output`.
+/// The window attributes of a node with windows on `image`, one for each element of `output`.
 PoolWindows windows_of(const To& to, const NodeProto& node, const Name& image, const Name& output,
                        std::vector<int64_t> kernel) {
   PoolWindows w;
@@ -67,9 +67,10 @@ PoolWindows windows_of(const To& to, const NodeProto& node, const Name& image, c
   return w;
 }
 
-/// Adds up, at each place of the image, what the windows over it have: weights times `g`.
+/// The sum, for each pixel of the image, of weights times `g` over the windows that contain it (a
+/// transposed convolution).
 Name spread(To& to, const PoolWindows& w, const Name& g, const Name& weights, int64_t group) {
-  // What the windows left over at the end gets zeros.
+  // Pixels at the end that are in no window get zeros.
   std::vector<int64_t> pads = w.pads;
   std::vector<int64_t> rest(w.axes());
   for (size_t i = 0; i < w.axes(); ++i) {
@@ -83,7 +84,7 @@ Name spread(To& to, const PoolWindows& w, const Name& g, const Name& weights, in
                  onnx::MakeAttribute("output_padding", rest), onnx::MakeAttribute("group", group)});
 }
 
-/// A value with its first two axes in each other's place.
+/// A value with its first two axes swapped.
 Name swapped(To& to, const Name& value, size_t axes) {
   std::vector<int64_t> order(axes + 2);
   std::iota(order.begin(), order.end(), 0);
@@ -95,7 +96,7 @@ Name swapped(To& to, const Name& value, size_t axes) {
 Name swapped_in_groups(To& to, const PoolWindows& w, const Name& image, int64_t channels,
                        int64_t group) {
   if (group == 1) return swapped(to, image, w.axes());
-  std::vector<int64_t> parted = {0, group, channels};  // 0: as it is
+  std::vector<int64_t> parted = {0, group, channels};  // 0: copied by Reshape
   std::vector<int64_t> joined = {channels, -1};
   std::vector<int64_t> order = {2, 1, 0};
   for (size_t i = 0; i < w.axes(); ++i) {
@@ -108,8 +109,8 @@ Name swapped_in_groups(To& to, const PoolWindows& w, const Name& image, int64_t 
   return to.add("Reshape", {turned, to.list(joined)});
 }
 
-/// By the weights [M, channels, ...] it is the convolution of the image with g, where samples and
-/// channels change places, and strides and dilations too.
+/// The derivative by the weights [M, channels, ...]: the convolution of the image with g, with
+/// samples and channels swapped, and strides and dilations swapped.
 Name by_weights(To& to, const PoolWindows& w, const Name& image, const Name& g, int64_t channels,
                 int64_t group) {
   Name whole = to.add(
@@ -121,7 +122,7 @@ Name by_weights(To& to, const PoolWindows& w, const Name& image, const Name& g, 
   return swapped(to, whole, w.axes());
 }
 
-/// The third input: one number for each channel.
+/// The derivative by the bias, input 2, [C].
 void bias(To& to, const NodeProto& node, const Name& g, size_t axes) {
   if (node.input_size() < 3 || !to.wants(in(node, 2))) return;
   std::vector<int64_t> others = {0};
@@ -139,7 +140,7 @@ void conv(To& to, const NodeProto& node, const Name& g) {
   bias(to, node, g, w.axes());
 }
 
-/// A convolution whose image is the output.
+/// ConvTranspose: a convolution in which input and output are swapped.
 void conv_transpose(To& to, const NodeProto& node, const Name& g) {
   const Name& x = in(node);
   const std::vector<int64_t> weights = to.known_extents(in(node, 1), "ConvTranspose");
@@ -150,7 +151,7 @@ void conv_transpose(To& to, const NodeProto& node, const Name& g) {
         "Conv", {g, in(node, 1)},
         {onnx::MakeAttribute("strides", w.strides), onnx::MakeAttribute("dilations", w.dilations),
          onnx::MakeAttribute("pads", w.pads), onnx::MakeAttribute("group", group)});
-    // More output_padding than a stride has room for another window.
+    // With output_padding of a stride or more there is room for another window.
     for (size_t i = 0; i < w.axes(); ++i) {
       if (w.image[i] + w.pads[i] + w.pads[i + w.axes()] - w.end(i) >= w.strides[i])
         part = sliced(to, part, static_cast<int>(i) + 2, 0, w.output[i]);
@@ -165,7 +166,7 @@ PoolWindows pool_windows(const To& to, const NodeProto& node) {
   return windows_of(to, node, in(node), out(node), ints_of(node, "kernel_shape", 0, 1));
 }
 
-/// What the windows over each place of the input of a pool have.
+/// The sum of `g` over the windows that contain each pixel of the input of a pool.
 Name pool_sum(To& to, const PoolWindows& w, const NodeProto& node, const Name& g) {
   std::vector<int64_t> kernel = {1, 1};
   std::vector<int64_t> planes = {-1, 1};
@@ -176,7 +177,7 @@ Name pool_sum(To& to, const PoolWindows& w, const NodeProto& node, const Name& g
   return to.reshaped(spread(to, w, flat, ones, 1), in(node));
 }
 
-/// How many elements each window of an average has, along one axis.
+/// Number of elements of each window of an AveragePool along one axis.
 std::vector<double> window_counts(const PoolWindows& w, size_t axis, bool counts_pads) {
   const int64_t first = counts_pads ? -w.pads[axis] : 0;
   const int64_t end = w.image[axis] + (counts_pads ? w.pads[axis + w.axes()] : 0);
@@ -215,8 +216,8 @@ void max_pool(To& to, const NodeProto& node, const Name& g) {
   to.give(in(node), scattered(to, in(node), places, g));
 }
 
-/// The slope of (sum of |x|^p)^(1/p) in its parts: of x, and of the sum, which is multiplied with
-/// g. A sum of 0 has none.
+/// The derivative of (sum of |x|^p)^(1/p) as two factors: one of x, and one of the sum, which is
+/// multiplied by g. For a sum of 0 it is 0.
 struct NormSlope {
   Name own;
   Name shared;
@@ -250,7 +251,7 @@ void global_average(To& to, const NodeProto& node, const Name& g) {
   to.give(in(node), to.product(to.ones_like(in(node)), to.scaled(g, 1 / count)));
 }
 
-/// Of equals each has the derivative.
+/// GlobalMaxPool: each of several equal elements gets the derivative.
 void global_max(To& to, const NodeProto& node, const Name& g) {
   const Name all = to.product(to.ones_like(in(node)), g);
   to.give(in(node), to.where(to.add("Equal", {in(node), out(node)}), all));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which function a node calls: one of its model, or the body in its operator's schema. A value.
+// The function that a node calls: a model-local one, or the function body of its operator's schema.
+// A value.
 #pragma once
 
 #include <string>

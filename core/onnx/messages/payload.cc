@@ -46,7 +46,7 @@ std::vector<int64_t> shape_of(const onnx::TensorProto& tensor) {
                    std::to_string(needed) + " " + what + "; found " + std::to_string(found));
 }
 
-// Copies `items` converted to T; `per_element`: of them for one element.
+// Copies `items` converted to T; `per_element`: number of items per element.
 template <class T, class Items>
 void fill(const onnx::TensorProto& tensor, const Items& items, gantry_value& value,
           int64_t per_element = 1) {
@@ -57,7 +57,7 @@ void fill(const onnx::TensorProto& tensor, const Items& items, gantry_value& val
 }
 
 // 4- and 2-bit types in int32_data: writers put one byte or four bytes of packed elements into each
-// number.
+// int32.
 void fill_bytes(const onnx::TensorProto& tensor, gantry_value& value) {
   const auto bytes = static_cast<int64_t>(value.view.size_bytes);
   const int64_t count = tensor.int32_data_size();
@@ -74,7 +74,7 @@ void fill_bytes(const onnx::TensorProto& tensor, gantry_value& value) {
   }
 }
 
-// 6-bit types in int32_data: one element in each number.
+// 6-bit types in int32_data: one element in each int32.
 void fill_codes(const onnx::TensorProto& tensor, gantry_value& value) {
   const int64_t needed = element_count(value.shape);
   if (tensor.int32_data_size() != needed)
@@ -114,7 +114,7 @@ void fill_typed(const onnx::TensorProto& tensor, gantry_value& value) {
     default:
       break;
   }
-  switch (bits_of(value.dtype)) {  // the rest is bit patterns in int32_data
+  switch (bits_of(value.dtype)) {  // other types: bit patterns in int32_data
     case 16:
       return fill<uint16_t>(tensor, tensor.int32_data(), value);
     case 8:
@@ -170,8 +170,8 @@ uint64_t payload_bytes_needed(const onnx::TensorProto& tensor) {
 ValueRef to_value(const onnx::TensorProto& tensor, const std::vector<Payload>& payloads) {
   const DType dtype = dtype_of_tensor(tensor);
   if (dtype == DType::kString && !is_placeholder(tensor) && !tensor.has_raw_data()) {
-    // One string takes at least two bytes of the model, so a shape beyond that is wrong before
-    // anything is allocated.
+    // A string takes at least two bytes of the model, so a shape with more elements is refused
+    // before it is allocated.
     if (element_count(shape_of(tensor)) != tensor.string_data_size()) {
       wrong_count(tensor, element_count(shape_of(tensor)), tensor.string_data_size(), "strings");
     }
@@ -222,7 +222,7 @@ ValueRef to_value(const onnx::SparseTensorProto& sparse, const std::vector<Paylo
   } catch (const Error& error) {
     fail(sparse.values(), "is sparse with a wrong shape: " + error.message());
   }
-  // A few bytes of model must not be able to ask for all memory.
+  // A few bytes of a model must not cause a huge allocation.
   if (bytes_of(values->dtype, count) > kMaxDenseBytes) {
     throw Error(Code::kUnsupported,
                 label(sparse.values()) +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The onnx library's messages under a short name, and walks over them. The library is built in a
-// namespace of our own so that another copy of it in the process (a Python wheel's) cannot clash.
+// The onnx library's messages under a short name, and iteration over them. The library is built in
+// a namespace of gantry, so that it does not clash with another copy in the process (a Python
+// wheel's).
 #pragma once
 
 #include <onnx/onnx_pb.h>

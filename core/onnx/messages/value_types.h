@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of a graph's values, by name: what a walk over the graph's nodes looks up.
+// The types of a graph's values, by name.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace gantry {
 
-/// Of the values that have a type. The types are borrowed.
+/// The types of the values that have one. Borrowed.
 using ValueTypes = std::unordered_map<std::string, const onnx::TypeProto*>;
 
 }  // namespace gantry

@@ -8,8 +8,8 @@
 namespace gantry {
 namespace {
 
-// Shapes are picked from vectors of integers; floats are on the way to one where extents are
-// scaled, one for each axis.
+// Shapes are gathered from integer vectors. Float vectors matter only where extents are scaled,
+// with one element per axis.
 constexpr int64_t kLongestOfIntegers = int64_t{1} << 20;
 constexpr int64_t kLongestOfOthers = 64;
 

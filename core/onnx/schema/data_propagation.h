@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What type inference may spend on the values of tensors, as which shapes are computed.
+// Limits the data propagation of type inference, which computes shapes from values of tensors.
 #pragma once
 
 #include <onnx/defs/schema.h>
@@ -8,9 +8,8 @@
 
 namespace gantry {
 
-/// Makes inference follow no values through nodes of this schema that read a vector too long for a
-/// shape, or for what shapes are picked from: the library takes an object for each element,
-/// whatever the type. [any]
+/// Disables data propagation for nodes of this schema that read a vector too long for a shape or
+/// for a source of shapes: the library makes an object for each element, whatever the type. [any]
 void limit_data_propagation(onnx::OpSchema& schema);
 
 }  // namespace gantry

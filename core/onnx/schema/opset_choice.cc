@@ -11,7 +11,7 @@
 namespace gantry {
 namespace {
 
-// Readers know less of the versions before; nodes that mean the same in both are written in this.
+// The preferred opset if several are possible: other software supports older ones less well.
 constexpr int kPreferred = 13;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which opsets a model has to import so that each of its nodes means the schema it should. A value
-// type; one thread at a time.
+// Chooses the opsets that a model imports so that each node has its intended schema. A value type;
+// one thread at a time.
 #pragma once
 
 #include <map>
@@ -11,13 +11,13 @@ namespace gantry {
 
 class OpsetChoice {
  public:
-  /// A node of the model to be: `since_version` is that of its schema, `label` names it in errors.
-  /// UNSUPPORTED: no opset of the domain holds this schema and those of the nodes before; names
-  /// both nodes.
+  /// Adds a node of the model. `since_version`: of its schema; `label`: its name in errors.
+  /// UNSUPPORTED: no opset of the domain has this schema and those of the nodes added before; the
+  /// message names both nodes.
   void add(const std::string& domain, const std::string& op_type, int since_version,
            const std::string& label);
 
-  /// A node that means the same under every opset of the domain.
+  /// Adds a node that means the same under every opset of the domain.
   void need(const std::string& domain);
 
   /// Domain -> version.

@@ -21,7 +21,7 @@ void raise_opset(onnx::GraphProto& part, int from, int to, const std::string& la
   *model.mutable_graph() = part;
   try {
     onnx::ModelProto raised = onnx::version_conversion::ConvertVersion(model, to);
-    // The library leaves what has no successor as it is.
+    // The library leaves nodes that it cannot convert unchanged.
     for (const onnx::NodeProto& node : raised.graph().node()) {
       const onnx::OpSchema* schema =
           SchemaStore::instance().GetSchema(node.op_type(), to, node.domain());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of an older opset under a newer one, by the onnx library's version converter: what a
-// fragment of nodes from several opsets needs to become one model. Pure functions, any thread.
+// Converts nodes of an older opset to a newer one by the onnx library's version converter, so that
+// a fragment with nodes of several opsets can be exported as one model. Pure functions, any thread.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace gantry {
 
-/// `part`: one node of the default domain, what is known of its inputs and outputs as the graph's
-/// inputs and outputs, and small constants that it reads as initializers. Afterwards `part` means
-/// the same under opset `to`: the node, or several, with constants as initializers or nodes; inputs
-/// and outputs keep their names. `label` names the node in errors. UNSUPPORTED: the library has no
-/// conversion, or needs to know more of the types.
+/// `part`: a graph of one node of the default domain, whose inputs and outputs have the known
+/// types, with small constants as initializers. Afterwards `part` has one or more nodes that
+/// compute the same under opset `to`, with constants as initializers or nodes; inputs and outputs
+/// keep their names. `label`: name of the node in errors. UNSUPPORTED: the library has no
+/// conversion, or needs more type information.
 void raise_opset(onnx::GraphProto& part, int from, int to, const std::string& label);
 
 }  // namespace gantry

@@ -13,7 +13,7 @@ namespace {
 
 using Formals = std::vector<onnx::OpSchema::FormalParameter>;
 
-// The formal parameter of an input or output; null: the schema has none there.
+// The formal parameter of an input or output; null: the schema has none at that index.
 const onnx::OpSchema::FormalParameter* formal_at(const Formals& formals, size_t index) {
   if (formals.empty()) return nullptr;
   const auto& formal = formals[std::min(index, formals.size() - 1)];
@@ -21,7 +21,7 @@ const onnx::OpSchema::FormalParameter* formal_at(const Formals& formals, size_t 
   return formal.GetOption() == onnx::OpSchema::Variadic ? &formal : nullptr;
 }
 
-// True if the formal's type is one that other formals share and that may be `wanted`.
+// True if the formal has a type variable that other formals may share, and that allows `wanted`.
 bool may_be(const onnx::OpSchema& schema, const onnx::OpSchema::FormalParameter& formal,
             onnx::DataType wanted) {
   const bool is_shared =
@@ -30,8 +30,8 @@ bool may_be(const onnx::OpSchema& schema, const onnx::OpSchema::FormalParameter&
          formal.GetTypes().contains(wanted);
 }
 
-// Operators whose result has the type that an attribute names, or where that is absent the type of
-// their scale.
+// Operators whose result type is named by an attribute or, if that is absent, is the type of the
+// scale.
 bool names_result_type(const Node& node) {
   return node.domain.empty() && (node.op_type == "Cast" || node.op_type == "DequantizeLinear");
 }
@@ -45,7 +45,7 @@ bool can_retype(const Node& node, DType from, DType to) {
   if (!schema) return false;
   const onnx::DataType wanted = onnx::Utils::DataTypeUtils::ToType(
       "tensor(" + onnx::Utils::DataTypeUtils::ToDataTypeString(static_cast<int32_t>(to)) + ")");
-  std::set<std::string> changed;  // names of types
+  std::set<std::string> changed;  // type variables
   bool has_any = false;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const GraphValue* value = node.inputs[i];

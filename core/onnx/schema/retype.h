@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a node means the same with tensors of another element type, by its operator's schema.
+// Decides by an operator's schema whether a node can use tensors of another element type.
 #pragma once
 
 #include "graph/graph.h"
 
 namespace gantry {
 
-/// True if the node has tensors of type `from` and its operator takes `to` in place of each of
-/// them: what the schema binds to one type changes together, and a result whose type an attribute
-/// names (Cast, DequantizeLinear) by that attribute. False for operators
-/// without a schema, with bodies, that look at bits, or with an input of an unknown type.
+/// True if the node has tensors of type `from` and its operator supports `to` for each of them.
+/// Tensors of one type variable change together, and a result whose type an attribute names (Cast,
+/// DequantizeLinear) changes with that attribute. False for operators without a schema, with bodies
+/// or on bits, and for nodes with an input of an unknown type.
 bool can_retype(const Node& node, DType from, DType to);
 
 }  // namespace gantry

@@ -91,8 +91,8 @@ bool is_known_operator(const std::string& op_type, const std::string& domain) {
 bool is_nondeterministic(const std::string& op_type, const std::string& domain, int version) {
   const onnx::OpSchema* schema = SchemaStore::instance().GetSchema(op_type, version, domain);
   if (!schema) return true;
-  // Of a schema with a body that says nothing itself, the library looks into the body, through its
-  // own registry; so it is asked only where the body does not settle it.
+  // For a schema with a body that does not declare this itself, the library would search the body
+  // through its own registry. So the library is asked only if the body does not decide it.
   const onnx::FunctionProto* body = schema->HasFunction() && !schema->HasContextDependentFunction()
                                         ? schema->GetFunction()
                                         : nullptr;

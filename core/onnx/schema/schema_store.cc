@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::string_view kPreviewDomains = "ai.onnx.preview";
 
-// Operators that files have under opsets before their first one, since ONNX Runtime defined them
-// earlier, with the same meaning (leniencies.h).
+// Operators that files use under opsets before their first version, since ONNX Runtime defined them
+// earlier with the same meaning (leniencies.h).
 constexpr std::array<std::string_view, 2> kTakenEarly = {"LayerNormalization", "ThresholdedRelu"};
 
 std::unique_ptr<const onnx::OpSchema> finished(onnx::OpSchema schema) {
@@ -37,7 +37,7 @@ const SchemaStore& SchemaStore::instance() {
 }
 
 SchemaStore::SchemaStore() {
-  // The library's checks of imported versions go by its list of domains.
+  // The library checks imported versions against its list of domains.
   auto& domains = onnx::OpSchemaRegistry::DomainToVersionRange::Instance();
   for (const char* domain : {kMicrosoftDomain, kNchwcDomain}) {
     if (domains.Map().find(domain) == domains.Map().end()) domains.AddDomainToVersion(domain, 1, 1);
@@ -85,7 +85,7 @@ const onnx::OpSchema* SchemaStore::GetSchema(const std::string& name, int versio
   if (!is_preview && !domain.empty() && domain != onnx::AI_ONNX_ML_DOMAIN) return nullptr;
   const Entries& entries = is_preview ? preview_ : domain.empty() ? onnx_ : ml_;
   const auto versions = entries.find(name);
-  // ONNX Runtime writes some of its operators into the standard's domain.
+  // ONNX Runtime uses some of its operators in the domain ai.onnx.
   if (versions == entries.end()) return domain.empty() ? microsoft(name, version, domain) : nullptr;
   auto entry =
       std::find_if(versions->second.begin(), versions->second.end(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schemas of operators, each made when somebody first asks for it. The onnx library's own
-// registry makes all seven hundred at the first question, which takes longer than loading a small
-// model (docs/decisions/0034-loading.md).
+// The schemas of operators, each made on first use. The onnx library's own registry makes all seven
+// hundred on the first query, which takes longer than loading a small model
+// (docs/decisions/0034-loading.md).
 #pragma once
 
 #include <map>
@@ -18,15 +18,15 @@
 
 namespace gantry {
 
-/// What the library is given wherever it takes a registry, and what this folder asks. Knows the
+/// The schema registry of this folder, also passed to the library wherever it takes one. Has the
 /// library's domains and ONNX Runtime's operators (microsoft.h). Schemas live as long as the
 /// process. [any]
 class SchemaStore final : public onnx::ISchemaRegistry {
  public:
   static const SchemaStore& instance();
 
-  /// The newest schema of an operator that is not newer than `version`; null if there is none. Of
-  /// the operators that is_taken_early (schema.h) names then the oldest.
+  /// The newest schema of an operator that is not newer than `version`. If there is none: the
+  /// oldest schema of an operator of is_taken_early() (schema.h), null for any other.
   const onnx::OpSchema* GetSchema(const std::string& name, int version,
                                   const std::string& domain = onnx::ONNX_DOMAIN) const override;
 
@@ -35,7 +35,7 @@ class SchemaStore final : public onnx::ISchemaRegistry {
                                              const std::string& domain) const;
 
  private:
-  // A version of an operator; `schema` is empty until it is asked for.
+  // A version of an operator; `schema` is made on first use.
   struct Entry {
     const struct SchemaRow* row = nullptr;
     mutable std::unique_ptr<const onnx::OpSchema> schema;
@@ -48,11 +48,11 @@ class SchemaStore final : public onnx::ISchemaRegistry {
                                   const std::string& domain) const GANTRY_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  // Of an operator the newest version first.
+  // The newest version of an operator first.
   Entries onnx_ GANTRY_GUARDED_BY(mutex_);
   Entries ml_ GANTRY_GUARDED_BY(mutex_);
   Entries preview_ GANTRY_GUARDED_BY(mutex_);
-  // By domain, which is the standard's for some, and name; empty until somebody asks.
+  // By domain (for some ai.onnx) and name; filled on first use.
   mutable std::map<std::pair<std::string, std::string>, std::unique_ptr<const onnx::OpSchema>>
       microsoft_ GANTRY_GUARDED_BY(mutex_);
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the onnx library makes each of its schemas: a row for each version of each operator. The
-// list is written when the build is configured, from the lists in the library's headers.
+// The functions of the onnx library that make its schemas: a row for each version of each operator.
+// The table is generated when the build is configured, from the lists in the library's headers.
 #pragma once
 
 #include <onnx/defs/schema.h>
@@ -12,9 +12,9 @@ namespace gantry {
 
 /// A schema that is not made yet.
 struct SchemaRow {
-  const char* domain;  ///< null: one of the preview domains, which only the schema itself knows
+  const char* domain;  ///< null: a preview domain, named only by the schema itself
   const char* name;
-  int version;               ///< since which the operator is this one
+  int version;               ///< since_version
   onnx::OpSchema (*make)();  ///< not finalized
 };
 

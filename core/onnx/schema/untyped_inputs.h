@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Type inference behind operators without a schema, whose outputs have no type.
+// Type inference for readers of operators without a schema, whose outputs have no type.
 #pragma once
 
 #include <onnx/defs/schema.h>
@@ -8,8 +8,8 @@
 
 namespace gantry {
 
-/// Makes the inference of a schema that reads the types of its inputs unseen conclude nothing where
-/// one is not known. [any]
+/// Guards the inference function of a schema that dereferences input types without a check: it
+/// infers nothing if an input has no type. [any]
 void guard_untyped_inputs(onnx::OpSchema& schema);
 
 }  // namespace gantry

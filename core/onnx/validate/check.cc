@@ -21,8 +21,8 @@
 namespace gantry {
 namespace {
 
-// Inputs and outputs without a shape. The checker asks for one, although a tensor of unknown rank
-// has none to give, and exporters do leave it out.
+// Inputs and outputs without a shape. The checker requires one, although a tensor of unknown rank
+// has none, and exporters leave it out.
 std::vector<onnx::TypeProto::Tensor*> unranked_values(onnx::ModelProto& model) {
   std::vector<onnx::TypeProto::Tensor*> unranked;
   const auto collect = [&](onnx::ValueInfoProto& info) {
@@ -36,7 +36,8 @@ std::vector<onnx::TypeProto::Tensor*> unranked_values(onnx::ModelProto& model) {
   return unranked;
 }
 
-// Outputs of the main graph without a type, which inference is to find; the checker asks for one.
+// Outputs of the main graph without a type, which type inference will set; the checker requires
+// one.
 std::vector<onnx::ValueInfoProto*> untyped_outputs(onnx::ModelProto& model) {
   std::vector<onnx::ValueInfoProto*> untyped;
   for (onnx::ValueInfoProto& output : *model.mutable_graph()->mutable_output()) {
@@ -45,7 +46,7 @@ std::vector<onnx::ValueInfoProto*> untyped_outputs(onnx::ModelProto& model) {
   return untyped;
 }
 
-// The library's checker with our schemas: its function for whole models takes its own registry.
+// Runs the library's checker with SchemaStore: its function for whole models uses its own registry.
 void run_checker(const onnx::ModelProto& model) {
   if (model.ir_version() <= 0) throw std::runtime_error("The model does not say its ir_version.");
   if (model.ir_version() > onnx::IR_VERSION) {
@@ -73,7 +74,7 @@ void run_checker(const onnx::ModelProto& model) {
   }
   onnx::checker::CheckerContext context;
   context.set_schema_registry(&SchemaStore::instance());
-  // Below, the checker wants each initializer among the inputs (leniencies.h).
+  // Before this IR version the checker requires each initializer to be an input (leniencies.h).
   constexpr int64_t kConstantsNeedNoInput = 4;
   context.set_ir_version(static_cast<int>(std::max(model.ir_version(), kConstantsNeedNoInput)));
   context.set_opset_imports(opsets);
@@ -84,7 +85,8 @@ void run_checker(const onnx::ModelProto& model) {
     onnx::checker::check_model_local_functions(model, context, scope);
 }
 
-// The library's checker asks this of single inputs alone.
+// Checks absent inputs of variadic parameters, which the library's checker does for single ones
+// only.
 void check_variadic_inputs(const onnx::NodeProto& node, const std::map<std::string, int>& opsets) {
   const auto opset = opsets.find(normal_domain(node.domain()));
   if (opset == opsets.end()) return;
@@ -120,8 +122,8 @@ void check_variadic_inputs(onnx::ModelProto& model) {
 
 void check_model(onnx::ModelProto& model, const std::vector<Payload>& payloads) {
   check_order(model.graph());
-  // The checker wants as many bytes as a tensor's shape needs. A placeholder has none, so it is
-  // shown as an empty tensor.
+  // The checker requires as many bytes as a tensor's shape needs. A placeholder has none, so the
+  // checker sees an empty tensor.
   std::vector<std::pair<onnx::TensorProto*, google::protobuf::RepeatedField<int64_t>>> shown;
   onnx::for_each_tensor(model, [&](onnx::TensorProto& tensor) {
     check_type(tensor);

@@ -25,7 +25,7 @@ void check_axis(const onnx::NodeProto& node, const onnx::AttributeProto& attribu
                    ", expected one of a tensor's axes");
 }
 
-// Letters with at most one "..." among them.
+// True of letters with at most one "..." among them.
 bool is_term(std::string_view term) {
   const size_t dots = term.find("...");
   const auto is_letter = [](unsigned char sign) { return std::isalpha(sign) != 0; };

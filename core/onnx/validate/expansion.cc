@@ -13,14 +13,14 @@ namespace {
 
 constexpr uint64_t kMostNodes = 500'000;
 constexpr uint64_t kMostCalls = 50'000;
-constexpr int kMostDepth = 200;  // of functions that call each other
+constexpr int kMostDepth = 200;  // of nested function calls
 
 std::string key_of(const std::string& domain, const std::string& name,
                    const std::string& overload) {
   return domain + '\0' + name + '\0' + overload;
 }
 
-// What something stands for once bodies are in place of calls, as far as the limits and one beyond.
+// Size of a graph or function after inlining, up to one beyond the limits.
 struct Size {
   uint64_t nodes = 0;
   uint64_t calls = 0;
@@ -63,7 +63,7 @@ class Expansion {
   }
 
   Size of(const onnx::FunctionProto& function) {
-    // While it is being counted it counts as nothing: a circle ends here.
+    // A function counts as empty while it is being counted, so that recursion ends.
     const auto [entry, is_new] = sizes_.try_emplace(&function);
     if (!is_new) return entry->second;
     if (++depth_ > kMostDepth) {

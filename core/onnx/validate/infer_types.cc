@@ -20,8 +20,8 @@ namespace {
 
 using Dims = google::protobuf::RepeatedField<int64_t>;
 
-// For the time of inference takes out of each graph the initializers that the library must not
-// read, placeholders and sparse ones, and declares their types instead.
+// During inference, replaces the initializers that the library must not read (placeholders and
+// sparse ones) by declarations of their types.
 class HiddenConstants {
  public:
   explicit HiddenConstants(onnx::ModelProto& model) {
@@ -31,7 +31,7 @@ class HiddenConstants {
     for (Hidden& item : hidden_) {
       for (auto& tensor : item.dense) item.graph->add_initializer()->Swap(&tensor);
       for (auto& sparse : item.sparse) item.graph->add_sparse_initializer()->Swap(&sparse);
-      // By name: whoever runs in between may have rewritten the list.
+      // Found by name, since inference may have rewritten the list.
       auto* infos = item.graph->mutable_value_info();
       infos->erase(std::remove_if(infos->begin(), infos->end(),
                                   [&](const onnx::ValueInfoProto& info) {
@@ -84,8 +84,8 @@ class HiddenConstants {
   std::vector<Hidden> hidden_;
 };
 
-// Data propagation keeps one table of values by name for all bodies, so a name used in two of them
-// would mix them up.
+// Data propagation has one table of values by name for all bodies, so a name used in two bodies
+// would confuse their values.
 bool names_are_unique(onnx::ModelProto& model) {
   std::unordered_set<std::string_view> names;
   bool unique = true;
@@ -103,7 +103,7 @@ void drop_shape(onnx::ValueInfoProto& info) {
   if (info.type().has_tensor_type()) info.mutable_type()->mutable_tensor_type()->clear_shape();
 }
 
-// Forgets declared shapes of everything but the model's inputs.
+// Removes all declared shapes except those of the model's inputs.
 void drop_declared_shapes(onnx::ModelProto& model) {
   onnx::for_each_graph(model, [&](onnx::GraphProto& graph) {
     graph.clear_value_info();
@@ -113,9 +113,9 @@ void drop_declared_shapes(onnx::ModelProto& model) {
   });
 }
 
-// Forgets the names that an earlier inference made up for extents that it did not know and that the
-// model was saved with: a declared name stays, also where values tell which extent it is. Names
-// that inputs of the model have are no such names.
+// Removes the names that an earlier inference generated for unknown extents and that were saved
+// with the model: a declared name would stay even where inference can find the extent. Names of the
+// model's inputs are not removed.
 void drop_made_up_symbols(onnx::ModelProto& model) {
   std::unordered_set<std::string> given;
   const auto each_symbol = [](auto& info, const auto& take) {
@@ -154,8 +154,8 @@ void note_wrong_shape(FaultLog* log, std::string subject) {
   if (log) log->note(Fault::kWrongShape, std::move(subject));
 }
 
-// Gives outputs without a type the one that was inferred, or that an input or an initializer of
-// that name has.
+// Gives outputs without a type the inferred type, or that of an input or initializer of the same
+// name.
 void type_outputs(onnx::GraphProto& graph) {
   std::unordered_map<std::string_view, onnx::TypeProto> types;
   const auto is_untyped = [](const onnx::ValueInfoProto& info) {
@@ -189,7 +189,7 @@ void type_outputs(onnx::GraphProto& graph) {
   }
 }
 
-// Ranks of the values that a graph sees, those of outer graphs too.
+// Ranks of the values visible in a graph, those of outer graphs included.
 class Ranks {
  public:
   Ranks(const onnx::GraphProto& graph, const Ranks* outer) : outer_(outer) {
@@ -225,15 +225,14 @@ onnx::GraphProto* body_of(onnx::NodeProto& node, std::string_view name) {
   return nullptr;
 }
 
-// Forgets shapes that bodies declare and that cannot be right: of what a Loop carries, if it begins
-// with another rank; of what the branches of an If give, if their ranks differ, for then one of
-// them is likely wrong and inference alone knows which. After the first time, without a log, ranks
-// of branches are inference's own and may differ.
+// Removes declared shapes in bodies that cannot be right: of a value carried by a Loop whose
+// initial value has another rank; of the outputs of If branches whose ranks differ, of which one is
+// likely wrong. In later calls, without a log, the ranks of branches are inferred and may differ.
 class ContradictedShapes {
  public:
   explicit ContradictedShapes(FaultLog* log) : log_(log) {}
 
-  // True if there was one.
+  // Removes them; true if there was one.
   bool drop(onnx::GraphProto& graph, const Ranks* outer) {
     const Ranks ranks(graph, outer);
     bool has_dropped = false;
@@ -249,7 +248,7 @@ class ContradictedShapes {
 
  private:
   bool drop_carried(onnx::NodeProto& loop, const Ranks& ranks) {
-    constexpr int kFirst = 2;  // behind the trip count and the condition
+    constexpr int kFirst = 2;  // after the trip count and the condition
     onnx::GraphProto* body = body_of(loop, "body");
     if (!body) return false;
     bool has_dropped = false;
@@ -285,7 +284,8 @@ class ContradictedShapes {
   FaultLog* log_;
 };
 
-// What the model's outputs that no node reads declare, without which their shapes are inferred.
+// The declared types of the model's outputs that no node reads. They are removed during inference,
+// so that the shapes are inferred from nodes only.
 class DeclaredOutputs {
  public:
   DeclaredOutputs(onnx::ModelProto& model, FaultLog* log)
@@ -305,8 +305,8 @@ class DeclaredOutputs {
     }
   }
 
-  // Puts them back, with what was inferred; of what contradicts it nothing. Names of those of which
-  // nothing was.
+  // Restores them, merged with the inferred shapes; a contradicting declaration is dropped. Returns
+  // the names of outputs without an inferred shape.
   std::vector<std::string> restore() {
     std::vector<std::string> unknown;
     for (int i = 0; i < graph_.output_size(); ++i) {
@@ -329,7 +329,7 @@ class DeclaredOutputs {
  private:
   onnx::GraphProto& graph_;
   FaultLog* log_;
-  std::vector<onnx::TypeProto> types_;  // by output; of others not set
+  std::vector<onnx::TypeProto> types_;  // by output; not set for other outputs
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The onnx library's type and shape inference, run on a model whose large tensors are placeholders.
-// Any thread, one for a model.
+// Runs the onnx library's type and shape inference on a model whose large tensors are placeholders.
+// Any thread, one per model.
 #pragma once
 
 #include <string>
@@ -12,16 +12,15 @@
 
 namespace gantry {
 
-/// How names begin that inference makes up for extents that it does not know.
+/// Prefix of the names that shape inference generates for unknown extents.
 inline constexpr std::string_view kMadeUpSymbol = "unk__";
 
 /// Writes inferred types into the value_info of every graph and body. Requires a normalized model.
-/// INVALID_MODEL: types or shapes that contradict each other. Declared shapes of inner values and
-/// outputs that contradict the inferred ones are dropped: exporters often leave stale ones behind,
-/// and they are hints. `log`, if not null, gets them noted. Outputs without a type get the inferred
-/// one, if there is one.
-/// Returns the names of the model's outputs that no node reads and of whose shape nothing is known
-/// but what the model declares, which only a run can find wrong.
+/// Declared shapes of inner values and outputs that contradict the inferred ones are dropped, as
+/// exporters often leave stale ones; `log`, if not null, receives them. Outputs without a type get
+/// the inferred type, if there is one. INVALID_MODEL: types or shapes that contradict each other.
+/// Returns the names of the model's outputs that no node reads and whose shape is only declared,
+/// not inferred; a run may find that shape wrong.
 std::vector<std::string> infer_types(onnx::ModelProto& model, FaultLog* log = nullptr);
 
 }  // namespace gantry

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What files do against the specification and gantry loads all the same, since other runtimes do:
-// one table, and a log of what one model does. The table is in docs/leniencies.md too.
+// Violations of the ONNX specification that gantry accepts because other runtimes do: the table of
+// them, and a log of those of one model. The table is also in docs/leniencies.md.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ enum class Fault : uint8_t {
 /// type", "its type is inferred".
 struct Leniency {
   Fault fault;
-  std::string_view name;     ///< in warnings; does not change
-  std::string_view does;     ///< what the file does against the specification
+  std::string_view name;     ///< stable name in warnings
+  std::string_view does;     ///< the violation of the specification
   std::string_view instead;  ///< what gantry does
   std::string_view range;    ///< the IR versions or opsets where it is a fault
 };
@@ -44,7 +44,7 @@ std::span<const Leniency> leniencies();
 /// The faults of one model. One thread at a time.
 class FaultLog {
  public:
-  /// `subject` names the node or value that has the fault; the warning names the first one.
+  /// Records a fault. `subject`: the node or value at fault; the warning names the first one.
   void note(Fault fault, std::string subject);
 
   /// One sentence for each fault that was noted, in the order of the table. It starts with the

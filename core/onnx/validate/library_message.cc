@@ -22,7 +22,7 @@ std::string_view between(std::string_view text, std::string_view before, std::st
   return text.substr(0, text.find(after));
 }
 
-// `Add "a"` out of "(op_type:Add, node name: a): ...", which is taken off the text.
+// Removes "(op_type:Add, node name: a): " from the text and returns `Add "a"`.
 std::string take_node(std::string_view& text) {
   const size_t end = text.find("): ");
   const std::string_view head = text.substr(0, end);

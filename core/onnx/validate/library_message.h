@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the onnx library says when it refuses a model, as users are to read it. Any thread.
+// Rewrites error messages of the onnx library for users. Any thread.
 #pragma once
 
 #include <string>
@@ -7,13 +7,12 @@
 
 namespace gantry {
 
-/// Throws INVALID_MODEL: that the model breaks a rule of ONNX, found by `by` ("checker"), and the
-/// library's message as one sentence: without its tags and lines of context, the node in front, and
-/// of several messages the first.
+/// Throws INVALID_MODEL: the model violates a rule of ONNX, found by `by` ("checker"), with the
+/// library's message as one sentence: without its tags and context lines, the node first, and only
+/// the first of several messages.
 [[noreturn]] void reject_model(std::string_view by, std::string_view message);
 
-/// The node that a message of the library is about, as reject_model names it; "a node" if it names
-/// none.
+/// The node of a library message, as reject_model names it; "a node" if the message names none.
 std::string node_of_message(std::string_view message);
 
 }  // namespace gantry

@@ -15,7 +15,7 @@ namespace gantry {
 namespace {
 
 constexpr int64_t kInputsAreDistinct =
-    4;  // the IR version from which on initializers are no inputs
+    4;  // the first IR version in which initializers need not be inputs
 
 bool is_constant(const onnx::NodeProto& node) {
   return node.op_type() == "Constant" && node.domain().empty() && node.output_size() == 1 &&
@@ -40,7 +40,7 @@ bool move_constant(onnx::NodeProto& node, onnx::GraphProto& graph) {
   return true;
 }
 
-// Takes the initializers that are inputs too out of the graph.
+// Moves the initializers that are inputs too from the graph to `defaults`.
 void move_defaults(onnx::GraphProto& graph, std::vector<onnx::TensorProto>& defaults) {
   std::unordered_set<std::string> inputs;
   for (const auto& input : graph.input()) inputs.insert(input.name());
@@ -71,7 +71,7 @@ void normalize_graph(onnx::GraphProto& graph) {
   }
 }
 
-// ONNX Runtime's tools name optional outputs that nobody reads. Without the name no kernel or body
+// ONNX Runtime's tools name optional outputs that no node reads. Without the name no kernel or body
 // has to compute them.
 void release_unread_outputs(onnx::GraphProto& main) {
   std::unordered_set<std::string> read;
@@ -139,7 +139,7 @@ void normalize_model(onnx::ModelProto& model, std::vector<onnx::TensorProto>& de
   if (model.ir_version() >= kInputsAreDistinct) move_defaults(*model.mutable_graph(), defaults);
   release_unread_outputs(*model.mutable_graph());
   onnx::for_each_graph(model, normalize_graph);
-  // Before IR version 4 every initializer had to be an input as well; they no longer are.
+  // Before IR version 4 every initializer must be an input too, which is no longer so here.
   constexpr int64_t kIrVersion = 10;
   model.set_ir_version(std::max(model.ir_version(), kIrVersion));
 }
@@ -151,7 +151,7 @@ std::vector<ConstantInput> make_defaults_constant(onnx::ModelProto& model,
   onnx::GraphProto& graph = *model.mutable_graph();
   std::unordered_set<std::string> defaults;
   for (const auto& tensor : graph.initializer()) defaults.insert(tensor.name());
-  std::unordered_set<std::string> constants;  // in every plan
+  std::unordered_set<std::string> constants;  // sparse initializers: constant in every plan
   for (const auto& sparse : graph.sparse_initializer()) constants.insert(sparse.values().name());
   google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> inputs;
   inputs.Swap(graph.mutable_input());

@@ -43,7 +43,7 @@ class OrderCheck {
     return defined_.contains(name) || (outer_ && outer_->is_defined(name));
   }
 
-  // Called while a node is visited, so everything that is not defined yet comes later or never.
+  // Called while a node is visited: a value that is not defined yet comes later or never.
   [[nodiscard]] bool comes_later(const std::string& name) const {
     for (const onnx::NodeProto& node : graph_.node()) {
       for (const std::string& output : node.output()) {
@@ -67,8 +67,8 @@ class OrderCheck {
   std::unordered_set<std::string_view> defined_;
 };
 
-// For each node of a graph the nodes whose outputs it reads, by position. A body counts with every
-// name that it reads: a name of its own cannot be that of an outer value too.
+// For each node of a graph the indices of the nodes whose outputs it reads. All names that a body
+// reads count: its own names cannot be names of outer values too.
 class Dependencies {
  public:
   explicit Dependencies(onnx::GraphProto& graph) : reads_(static_cast<size_t>(graph.node_size())) {
@@ -89,7 +89,7 @@ class Dependencies {
     }
   }
 
-  // The first node that reads what stands behind it; the number of nodes if there is none.
+  // The first node that reads an output of a later node; the number of nodes if there is none.
   [[nodiscard]] size_t first_too_early() const {
     for (size_t i = 0; i < reads_.size(); ++i) {
       if (std::any_of(reads_[i].begin(), reads_[i].end(), [i](size_t made) { return made > i; }))
@@ -98,8 +98,8 @@ class Dependencies {
     return reads_.size();
   }
 
-  // Of nodes that could come next always the one that stands first; not all nodes if there is a
-  // cycle.
+  // The topological order; of several ready nodes the first one comes next. Has fewer nodes if
+  // there is a cycle.
   [[nodiscard]] std::vector<size_t> order() const {
     std::vector<size_t> missing(reads_.size());
     std::vector<std::vector<size_t>> readers(reads_.size());
@@ -126,7 +126,7 @@ class Dependencies {
     if (maker != makers_.end() && maker->second != reader) reads_[reader].push_back(maker->second);
   }
 
-  std::unordered_map<std::string_view, size_t> makers_;  // of values, by name
+  std::unordered_map<std::string_view, size_t> makers_;  // producers of values, by name
   std::vector<std::vector<size_t>> reads_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of nodes, checked ahead of the onnx checker to say what is wrong with it.
+// Checks and repairs the order of nodes. Runs before the onnx checker, for better messages.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace gantry {
 
-/// INVALID_MODEL: a node reads a value that stands later in the model, so that the nodes are out of
-/// order or form a cycle, or that nothing defines. Names node and value.
+/// INVALID_MODEL: a node reads a value that is defined later in the model (the nodes are not in
+/// topological order, or form a cycle) or is not defined at all. The message names node and value.
 void check_order(const onnx::GraphProto& graph);
 
-/// Puts the nodes of the graph in the order of their computation, and leaves those that are in it
-/// where they are. Returns what the first node that stood too early is called in messages; empty:
-/// all were in order, or they form a cycle and stay. Does not look at the order within bodies.
+/// Sorts the nodes of the graph topologically, with a stable order. Returns the label of the first
+/// node that was too early; empty: all were in order, or they form a cycle and nothing changed.
+/// Does not sort bodies.
 std::string sort_nodes(onnx::GraphProto& graph);
 
-/// What a node is called in messages: operator and name, or without a name its first output.
+/// The label of a node in messages: operator and name, or its first output if it has no name.
 std::string label_of(const onnx::NodeProto& node);
 
 }  // namespace gantry

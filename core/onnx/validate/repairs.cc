@@ -24,8 +24,8 @@ std::string quoted(std::string_view kind, const std::string& name) {
   return std::string(kind) + " \"" + name + "\"";
 }
 
-// Of the items with equal keys only the last one stays. `found` is called with the key for each
-// item that goes.
+// Removes all but the last of items with equal keys. `found` is called with the key of each removed
+// item.
 template <class Item, class Key, class Found>
 void keep_last(google::protobuf::RepeatedPtrField<Item>& items, const Key& key,
                const Found& found) {
@@ -122,7 +122,7 @@ class Repair {
     });
   }
 
-  // The checker is told of an IR version that allows them.
+  // check_model gives the checker an IR version that allows them.
   void note_initializers() {
     if (model_.ir_version() >= kConstantsNeedNoInput) return;
     std::unordered_set<std::string_view> inputs;
@@ -133,7 +133,7 @@ class Repair {
     }
   }
 
-  // Inference gives them a type.
+  // Type inference gives them a type.
   void repair_outputs() {
     for (onnx::ValueInfoProto& output : *graph_.mutable_output()) {
       if (output.type().value_case() != onnx::TypeProto::VALUE_NOT_SET) continue;
@@ -183,7 +183,7 @@ class Repair {
     });
   }
 
-  // Of the standard's domain; 0: not imported.
+  // The opset of ai.onnx; 0: not imported.
   [[nodiscard]] int opset() const {
     for (const auto& import : model_.opset_import()) {
       if (import.domain().empty()) return static_cast<int>(import.version());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a model that other runtimes load one that keeps the specification, before it is checked.
-// Any thread, one for a model.
+// Repairs violations of the specification that other runtimes accept, before the model is checked.
+// Any thread, one per model.
 #pragma once
 
 #include "onnx/messages/proto.h"
@@ -8,9 +8,9 @@
 
 namespace gantry {
 
-/// Repairs the faults of leniencies.h that can be repaired in the model, and notes them in `log`;
-/// of those that check_model and infer_types accept, notes only that they are there. Other faults
-/// stay as they are. Requires normal spellings of domains (normalize_domains).
+/// Repairs the faults of leniencies.h that can be repaired in the model, and notes them in `log`.
+/// Faults that check_model and infer_types accept are only noted. Other faults are left unchanged.
+/// Requires normalize_domains().
 void repair_model(onnx::ModelProto& model, FaultLog& log);
 
 }  // namespace gantry
