@@ -17,7 +17,7 @@ struct Kept {
   uint64_t size_bytes;
 };
 
-/// The oldest first.
+/// The cached blocks, the oldest first.
 struct KeptBlocks {
   static constexpr ProcessState kState = ProcessState::kBlockCache;
 
@@ -43,7 +43,7 @@ void* take_kept_block(uint64_t size_bytes) noexcept {
   if (size_bytes < kKeptFrom || size_bytes > kMostKept) return nullptr;
   KeptBlocks& all = kept();
   const MutexLock lock(all.mutex);
-  // The youngest is the likeliest to be in a cache.
+  // The youngest block is the most likely to be in the CPU cache.
   for (size_t i = all.count; i-- > 0;) {
     if (all.blocks[i].size_bytes == size_bytes) return all.remove(i);
   }

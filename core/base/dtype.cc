@@ -61,8 +61,8 @@ uint64_t bytes_of(DType dtype, int64_t element_count) {
 }
 
 int64_t element_count(std::span<const int64_t> shape) {
-  // A zero extent makes the product zero whatever stands beside it, but [2^62, 2^62, 0] is still
-  // refused: strides of such a shape would overflow.
+  // With a zero extent the product is zero, but a shape as [2^62, 2^62, 0] is still refused, since
+  // its strides would overflow.
   int64_t nonzero = 1;
   bool empty = false;
   for (const int64_t extent : shape) {

@@ -9,7 +9,8 @@
 
 namespace gantry {
 
-/// The candidate with the smallest edit distance to `name`, case ignored; empty if none is near.
+/// The candidate with the smallest edit distance to `name`, case ignored; a prefix or suffix also
+/// counts as near. Empty: none is near.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
 /// The same for device types; for "GPU" a vendor's GPU type, and never "CPU".

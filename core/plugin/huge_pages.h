@@ -25,8 +25,9 @@ class HugePages {
 
   /// Call before the first `size_bytes` are written: touches one in eight of their new pages. After
   /// the first touch that takes longer than `slow` of CPU time, the rest of the mapping gets small
-  /// pages. A thread collapses these into huge pages half a second after the last such mapping was
-  /// made, pausing for as long as it works.
+  /// pages; so has a whole new mapping if a touch was slow within the last 5 seconds. A thread
+  /// collapses these into huge pages half a second after the last such mapping was made, pausing
+  /// for as long as it works.
   void use(uint64_t size_bytes, std::chrono::nanoseconds slow = kSlow);
 
  private:

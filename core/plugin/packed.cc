@@ -103,8 +103,7 @@ const void* acquire_packed(const uint8_t key[32], uint64_t size_bytes,
     if (is_new && !entry->filled) {
       try {
         const MutexUnlock unlock(all.mutex);  // filling takes long; other keys need not wait for it
-        fill(arg,
-             const_cast<void*>(entry->memory.get()));  // nobody else has it before it is filled
+        fill(arg, const_cast<void*>(entry->memory.get()));  // not shared before it is filled
       } catch (...) {
         drop(all, wanted, *entry);
         throw;

@@ -151,8 +151,7 @@ void PluginProvider::check_slots() const {
 void PluginProvider::enumerate() {
   struct Sink {
     PluginProvider* provider;
-    gantry_error* error =
-        nullptr;  // the first error; callbacks must not throw through the provider
+    gantry_error* error = nullptr;  // the first; callbacks must not throw through the provider
   } sink{this};
   gantry_device_sink table = {};
   table.size = sizeof(table);

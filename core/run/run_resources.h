@@ -60,7 +60,8 @@ class RunResources {
   [[nodiscard]] gantry_stream* stream(uint32_t space) const { return streams_[space]; }
   [[nodiscard]] uint32_t space_count() const { return devices_.space_count(); }
   [[nodiscard]] ThreadTeam& team() { return team_; }
-  /// Frees the unused blocks of the pools: planned runs use the arenas. Not during a run.
+  /// Frees the unused blocks of the pools: planned runs use the arenas. Requires that no device
+  /// still uses them.
   void trim();
   /// Frees memory during a run: waits for the devices, then frees unused blocks here and calls
   /// give_back_others. Errors: of the devices' work.

@@ -76,8 +76,7 @@ class DefaultPlans {
   [[nodiscard]] std::string names_in(const std::vector<size_t>& inputs) const;
   void tell(const std::vector<size_t>& opened) const;
 
-  static constexpr int kMostChosen =
-      3;  // plans that open only replaced defaults; then all are open
+  static constexpr int kMostChosen = 3;  // plans that open replaced defaults only; then all
 
   const PlanSettings settings_;
   const OnnxModel& model_;

@@ -81,7 +81,7 @@ void check_disabled(const json& root, const ConfigOrigins& origins,
   }
 }
 
-// Search paths that have no manifests.
+// Search paths that do not exist.
 void check_search(const json& root, const ConfigOrigins& origins,
                   std::vector<ConfigFinding>& findings) {
   for (const auto& [pointer, place] : placed_texts(root, "/providers/search")) {

@@ -82,7 +82,8 @@ class Tensor : public Value {
   /// A string tensor. INVALID_ARGUMENT: the count does not match the shape.
   Tensor(std::vector<int64_t> shape, std::vector<std::string> strings);
   /// A view of the caller's host memory, which `owner` keeps alive; without an owner the caller
-  /// does. INVALID_ARGUMENT: the shape needs more than `size_bytes`.
+  /// does. Requires that `data` is aligned to the element size, at most 8 bytes. INVALID_ARGUMENT:
+  /// the shape needs more than `size_bytes`.
   static Tensor borrow(DType dtype, std::vector<int64_t> shape, void* data, uint64_t size_bytes,
                        std::shared_ptr<const void> owner = nullptr);
 

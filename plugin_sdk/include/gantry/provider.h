@@ -165,9 +165,10 @@ typedef struct gantry_tensor {
   uint32_t device;
   const int64_t* shape;   /* `rank` extents */
   const int64_t* strides; /* `rank` strides in elements; null: dense, last axis fastest */
-  /* must not be written through an input; host memory is aligned to 64 bytes unless the port is
-   * GANTRY_PORT_UNALIGNED; may be null if the tensor has no elements; null for strings, which
-   * gantry_host.value_string reads */
+  /* Must not be written through an input. May be null if the tensor has no elements; null for
+   * strings, which gantry_host.value_string reads. Alignment in host memory: outputs and the values
+   * that kernels make: 64 bytes; constants: the element size, at most 8 bytes, or none for
+   * GANTRY_PORT_UNALIGNED; inputs of the session: as the application aligned them. */
   void* data;
   uint64_t size_bytes;         /* of the elements, packed types rounded up; 0 for strings */
   const gantry_format* format; /* null: described by the strides alone */
@@ -289,7 +290,8 @@ enum {
   /* input: any strides are accepted; this version of the host passes dense tensors and granted
    * formats all the same */
   GANTRY_PORT_STRIDED = 4,
-  /* input: a constant may start at any byte, as a mapped file has it; else it is copied once */
+  /* input: a constant may start at any byte, as a mapped file has it; else the host copies it once
+   * if it is not aligned to the element size, at most 8 bytes */
   GANTRY_PORT_UNALIGNED = 8,
   /* input: a constant used at compile only; the run passes an empty slot */
   GANTRY_PORT_COMPILE_ONLY = 16,

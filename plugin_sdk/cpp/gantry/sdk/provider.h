@@ -47,7 +47,7 @@ class Provider {
   /// Reports the devices; see gantry_provider_api.devices.
   virtual void devices(const gantry_device_sink& sink) = 0;
   /// Narrows the rows, by options or by device. Returns an empty string to take the node, else the
-  /// reason why not. Asked only for nodes that a kernel row takes.
+  /// reason why not. Asked only for nodes that a kernel row takes, and not for fusions.
   [[nodiscard]] virtual std::string refuses(const NodeView&, uint32_t /*device*/) const {
     return {};
   }
