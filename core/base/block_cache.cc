@@ -22,7 +22,7 @@ struct KeptBlocks {
   static constexpr ProcessState kState = ProcessState::kBlockCache;
 
   Mutex mutex;
-  std::array<Kept, kMostKept / kKeptFrom> blocks GANTRY_GUARDED_BY(mutex);
+  std::array<Kept, kMostKept / kCachedFrom> blocks GANTRY_GUARDED_BY(mutex);
   size_t count GANTRY_GUARDED_BY(mutex) = 0;
   uint64_t size_bytes GANTRY_GUARDED_BY(mutex) = 0;
 
@@ -39,8 +39,8 @@ KeptBlocks& kept() { return process_state<KeptBlocks>(); }
 
 }  // namespace
 
-void* take_kept_block(uint64_t size_bytes) noexcept {
-  if (size_bytes < kKeptFrom || size_bytes > kMostKept) return nullptr;
+void* take_cached_block(uint64_t size_bytes) noexcept {
+  if (size_bytes < kCachedFrom || size_bytes > kMostKept) return nullptr;
   KeptBlocks& all = kept();
   const MutexLock lock(all.mutex);
   // The youngest block is the most likely to be in the CPU cache.
@@ -50,8 +50,8 @@ void* take_kept_block(uint64_t size_bytes) noexcept {
   return nullptr;
 }
 
-void keep_block(void* block, uint64_t size_bytes) noexcept {
-  if (size_bytes < kKeptFrom || size_bytes > kMostKept || is_forked()) return std::free(block);
+void cache_block(void* block, uint64_t size_bytes) noexcept {
+  if (size_bytes < kCachedFrom || size_bytes > kMostKept || is_forked()) return std::free(block);
   KeptBlocks& all = kept();
   const MutexLock lock(all.mutex);
   while (all.size_bytes + size_bytes > kMostKept) std::free(all.remove(0));

@@ -9,14 +9,14 @@
 namespace gantry {
 
 /// Least size of a cached block, in bytes; smaller ones go to the allocator.
-inline constexpr uint64_t kKeptFrom = uint64_t{256} << 10;
+inline constexpr uint64_t kCachedFrom = uint64_t{256} << 10;
 /// Most bytes in the cache; the oldest blocks are freed first.
 inline constexpr uint64_t kMostKept = uint64_t{32} << 20;
 
 /// Takes a block of exactly that size out of the cache; null if there is none.
-void* take_kept_block(uint64_t size_bytes) noexcept;
+void* take_cached_block(uint64_t size_bytes) noexcept;
 /// Puts a block of allocate_host_block of that size into the cache, or frees it.
-void keep_block(void* block, uint64_t size_bytes) noexcept;
+void cache_block(void* block, uint64_t size_bytes) noexcept;
 /// Frees all cached blocks, after an allocation has failed.
 void free_kept_blocks() noexcept;
 

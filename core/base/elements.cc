@@ -32,8 +32,8 @@ void copy_packed(const void* from, size_t source, void* to, size_t target, size_
 
 }  // namespace
 
-void copy_elements(const gantry_value& from, Stretches source, gantry_value& to, Stretches target,
-                   int64_t count, int64_t length) {
+void copy_elements(const gantry_value& from, StridedSegments source, gantry_value& to,
+                   StridedSegments target, int64_t count, int64_t length) {
   if (length == 0) return;
   const uint32_t bits = bits_of(from.dtype);
   for (int64_t i = 0; i < count; ++i) {

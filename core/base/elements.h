@@ -10,7 +10,7 @@ namespace gantry {
 
 /// Equally spaced segments of a dense tensor's elements: one begins at `first`, the next `pitch`
 /// elements behind it.
-struct Stretches {
+struct StridedSegments {
   int64_t first = 0;
   int64_t pitch = 0;
 };
@@ -18,8 +18,8 @@ struct Stretches {
 /// Copies `count` segments of `length` elements from one tensor to another of the same element
 /// type. Elements that share a byte with a written one keep their values; only one thread may write
 /// such a tensor. Requires host memory, no overlap, and every segment inside its tensor.
-void copy_elements(const gantry_value& from, Stretches source, gantry_value& to, Stretches target,
-                   int64_t count, int64_t length);
+void copy_elements(const gantry_value& from, StridedSegments source, gantry_value& to,
+                   StridedSegments target, int64_t count, int64_t length);
 
 // Bools are bytes, and kernels rely on each byte being 0 or 1. Bools from outside may have other
 // bytes; all but 0 are true. They are normalized where they enter: inputs of a run, constants of

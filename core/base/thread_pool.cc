@@ -148,8 +148,8 @@ struct ThreadTeam::Arena : oneapi::tbb::task_scheduler_observer {
 
   // Lets the workers in the arena spin. A worker that is blocked already is not woken: waking it
   // costs as much as the spin would save.
-  void keep_awake() noexcept {
-    const auto end = std::chrono::steady_clock::now() + kAwake;
+  void keep_spinning() noexcept {
+    const auto end = std::chrono::steady_clock::now() + kSpin;
     try {
       for (int i = workers.load(std::memory_order_relaxed); i > 0; --i)
         arena.enqueue([end] { await_run(end); });
@@ -173,7 +173,7 @@ void ThreadTeam::enter(void (*body)(void* arg), void* arg) {
     Arena& arena;
     explicit InFlight(Arena& arena) : arena(arena) { ++runs_in_flight; }
     ~InFlight() {
-      if (--runs_in_flight == 0) arena.keep_awake();
+      if (--runs_in_flight == 0) arena.keep_spinning();
     }
     InFlight(const InFlight&) = delete;
     InFlight& operator=(const InFlight&) = delete;

@@ -38,7 +38,7 @@ class ThreadTeam {
 
   /// Time that the workers of a run spin for the next run. The spin ends when a run begins, and
   /// does not start while another run goes on in the process.
-  static constexpr std::chrono::microseconds kAwake{200};
+  static constexpr std::chrono::microseconds kSpin{200};
 
   /// Calls body() on this thread, inside the team; one caller at a time. Passes on exceptions of
   /// body().

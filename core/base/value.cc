@@ -106,11 +106,11 @@ void* allocate_host_block(uint64_t size_bytes) {
 
 std::shared_ptr<void> allocate_host(uint64_t size_bytes) {
   if (size_bytes <= kSmallBlock) return allocate_small();
-  if (size_bytes < kKeptFrom)
+  if (size_bytes < kCachedFrom)
     return {allocate_host_block(size_bytes), [](void* block) { std::free(block); }};
-  void* block = take_kept_block(size_bytes);
+  void* block = take_cached_block(size_bytes);
   return {block ? block : allocate_host_block(size_bytes),
-          [size_bytes](void* used) { keep_block(used, size_bytes); }};
+          [size_bytes](void* used) { cache_block(used, size_bytes); }};
 }
 
 std::string_view to_string(Kind kind) noexcept {

@@ -25,12 +25,12 @@ uint32_t DeviceTable::space_of(const Device& device, const std::vector<DevicePro
   return space_count() - 1;
 }
 
-uint32_t DeviceTable::area_of(const std::shared_ptr<SharedArena>& arena) {
-  for (uint32_t number = 1; number <= area_count(); ++number) {
-    if (area(number).shared() == arena) return number;
+uint32_t DeviceTable::shared_region_of(const std::shared_ptr<SharedArena>& arena) {
+  for (uint32_t number = 1; number <= shared_region_count(); ++number) {
+    if (shared_region(number).shared() == arena) return number;
   }
-  areas_.emplace_back("memory shared with a worker process", arena, budget_);
-  return area_count();
+  shared_regions_.emplace_back("memory shared with a worker process", arena, budget_);
+  return shared_region_count();
 }
 
 bool DeviceTable::can_copy_between(uint32_t from, uint32_t to) const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory spaces of a session: space 0 is host memory, every other space the memory of a device.
 // The owner of a space, the device's first provider, makes its streams and events. Regions of host
-// memory shared with worker processes are areas of space 0. Immutable once the session is built.
+// memory shared with worker processes are shared-memory regions of space 0. Immutable once the
+// session is built.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +31,15 @@ class DeviceTable {
   uint32_t space_of(const Device& device, const std::vector<DeviceProvider>& providers);
   [[nodiscard]] uint32_t space_count() const { return static_cast<uint32_t>(spaces_.size()); }
   [[nodiscard]] const MemorySpace& space(uint32_t index) const { return spaces_[index]; }
-  /// The number of the area of `arena`, from 1; added on first use.
-  uint32_t area_of(const std::shared_ptr<SharedArena>& arena);
-  [[nodiscard]] uint32_t area_count() const { return static_cast<uint32_t>(areas_.size()); }
+  /// The number of the shared-memory region of `arena`, from 1; added on first use.
+  uint32_t shared_region_of(const std::shared_ptr<SharedArena>& arena);
+  [[nodiscard]] uint32_t shared_region_count() const {
+    return static_cast<uint32_t>(shared_regions_.size());
+  }
   /// `number`: from 1.
-  [[nodiscard]] const MemorySpace& area(uint32_t number) const { return areas_[number - 1]; }
+  [[nodiscard]] const MemorySpace& shared_region(uint32_t number) const {
+    return shared_regions_[number - 1];
+  }
   [[nodiscard]] const Device& device(uint32_t space) const { return devices_[space]; }
   /// True if the device supports captures (GANTRY_DEVICE_CAPTURE).
   [[nodiscard]] bool can_capture(uint32_t space) const { return can_capture_[space] != 0; }
@@ -49,7 +54,7 @@ class DeviceTable {
  private:
   std::shared_ptr<MemoryBudget> budget_;
   std::vector<MemorySpace> spaces_;
-  std::vector<MemorySpace> areas_;
+  std::vector<MemorySpace> shared_regions_;
   std::vector<Device> devices_;
   std::vector<uint8_t> can_capture_;
   std::vector<std::shared_ptr<PluginProvider>> owners_;

@@ -27,17 +27,17 @@ struct PassContext {
   std::function<bool(const Node&)> is_kept;
   /// The fusion group of a node: equal and not null for the nodes of one claim. A pattern within a
   /// group is left to its provider. Empty: no groups.
-  std::function<const void*(const Node&)> company;
+  std::function<const void*(const Node&)> fusion_group;
   /// True of nodes of the 16-bit float type `narrow` that their provider computes in float32 and
   /// also supports in float32. Empty: no nodes.
   std::function<bool(const Node&, DType narrow)> is_computed_wider;
   Trace* trace = nullptr;  ///< receives a span for each pass
 };
 
-/// True if both nodes are in one fusion group (PassContext::company).
+/// True if both nodes are in one fusion group (PassContext::fusion_group).
 inline bool are_taken_together(const PassContext& context, const Node& a, const Node& b) {
-  const void* company = context.company ? context.company(a) : nullptr;
-  return company && company == context.company(b);
+  const void* fusion_group = context.fusion_group ? context.fusion_group(a) : nullptr;
+  return fusion_group && fusion_group == context.fusion_group(b);
 }
 
 struct Pass {

@@ -87,7 +87,7 @@ void find_lifetimes(std::vector<Step>& steps, const std::vector<SlotInfo>& slots
 
 void find_homes(const std::vector<Step>& steps, const std::vector<uint32_t>& inputs,
                 const std::vector<OutputSource>& outputs, std::vector<SlotInfo>& slots,
-                std::vector<uint32_t>& input_homes, std::vector<uint32_t>& output_homes) {
+                std::vector<uint32_t>& resident_inputs, std::vector<uint32_t>& resident_outputs) {
   std::vector<uint32_t> reads(slots.size(), 0);
   std::vector<const Step*> reader(slots.size(), nullptr);
   std::vector<const Step*> maker(slots.size(), nullptr);
@@ -105,7 +105,7 @@ void find_homes(const std::vector<Step>& steps, const std::vector<uint32_t>& inp
   for (size_t i = 0; i < inputs.size(); ++i) {
     const uint32_t slot = inputs[i];
     if (slot == kNoSlot || reads[slot] != 1 || !reader[slot]) continue;
-    if (reader[slot]->kind == StepKind::kCopy) input_homes[i] = reader[slot]->space;
+    if (reader[slot]->kind == StepKind::kCopy) resident_inputs[i] = reader[slot]->space;
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Step* copy = maker[outputs[i].slot];
@@ -116,7 +116,7 @@ void find_homes(const std::vector<Step>& steps, const std::vector<uint32_t>& inp
     // A reorder requests its output as a kernel does.
     if (!kernel || kernel->kind == StepKind::kCopy || kernel->space != slots[made].space) continue;
     slots[made].resident_output = static_cast<uint32_t>(i);
-    output_homes[i] = slots[made].space;
+    resident_outputs[i] = slots[made].space;
   }
 }
 

@@ -15,10 +15,10 @@ void find_lifetimes(std::vector<Step>& steps, const std::vector<SlotInfo>& slots
                     const std::vector<OutputSource>& outputs);
 
 /// Finds the graph inputs and outputs for which the caller's device tensors can be used in place.
-/// Sets Program::input_homes, Program::output_homes and SlotInfo::resident_output.
+/// Sets Program::resident_inputs, Program::resident_outputs and SlotInfo::resident_output.
 void find_homes(const std::vector<Step>& steps, const std::vector<uint32_t>& inputs,
                 const std::vector<OutputSource>& outputs, std::vector<SlotInfo>& slots,
-                std::vector<uint32_t>& input_homes, std::vector<uint32_t>& output_homes);
+                std::vector<uint32_t>& resident_inputs, std::vector<uint32_t>& resident_outputs);
 
 /// Finds capturable segments: two or more consecutive steps on one device. Sets
 /// Step::capturable_steps; true if there is a segment. Requires find_lifetimes().

@@ -77,7 +77,7 @@ class ProgramBuilder {
       find_homes(program_.steps_, program_.inputs_, program_.outputs_, program_.slots_,
                  program_.input_homes_, program_.output_homes_);
     }
-    assign_areas(program_.steps_, program_.outputs_, devices_, program_.slots_);
+    assign_shared_regions(program_.steps_, program_.outputs_, devices_, program_.slots_);
     for (size_t i = 0; options_.marks_steps && i < program_.steps_.size(); ++i)
       program_.steps_[i].mark = i + 1;
     for (const Step& step : program_.steps_) {

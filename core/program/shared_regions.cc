@@ -21,42 +21,44 @@ bool stays_private(const TypeInfo& type) {
          bytes_of(type.dtype, element_count(type.shape)) < kLeastSharedBytes;
 }
 
-void set_area(std::vector<SlotInfo>& slots, uint32_t slot, uint32_t area) {
+void set_shared_region(std::vector<SlotInfo>& slots, uint32_t slot, uint32_t shared_region) {
   if (slot == kNoSlot) return;
   SlotInfo& info = slots[slot];
   if (info.type && stays_private(*info.type)) return;
-  if (info.space == 0 && info.area == 0 && !info.constant) info.area = area;
+  if (info.space == 0 && info.shared_region == 0 && !info.constant)
+    info.shared_region = shared_region;
 }
 
-// An output that shares its input's memory puts that input into the same area.
+// An output that shares its input's memory puts that input into the same region.
 void follow_repeats(const std::vector<Step>& steps, std::vector<SlotInfo>& slots) {
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     for (size_t i = 0; i < step->outputs.size() && i < step->output_ports.size(); ++i) {
       const uint32_t from = step->output_ports[i].repeats;
       if (step->outputs[i] == kNoSlot || from >= step->inputs.size()) continue;
-      if (const uint32_t area = slots[step->outputs[i]].area)
-        set_area(slots, step->inputs[from], area);
+      if (const uint32_t shared_region = slots[step->outputs[i]].shared_region)
+        set_shared_region(slots, step->inputs[from], shared_region);
     }
   }
 }
 
 }  // namespace
 
-void assign_areas(const std::vector<Step>& steps, const std::vector<OutputSource>& outputs,
-                  DeviceTable& devices, std::vector<SlotInfo>& slots) {
+void assign_shared_regions(const std::vector<Step>& steps, const std::vector<OutputSource>& outputs,
+                           DeviceTable& devices, std::vector<SlotInfo>& slots) {
   uint32_t of_session = 0;
   for (const Step& step : steps) {
     const IsolatedProvider* isolated = step.owner ? step.owner->isolated() : nullptr;
     if (!isolated) continue;
-    const uint32_t area = devices.area_of(isolated->arena());
-    if (of_session == 0) of_session = area;
-    for (const uint32_t slot : step.inputs) set_area(slots, slot, area);
+    const uint32_t shared_region = devices.shared_region_of(isolated->arena());
+    if (of_session == 0) of_session = shared_region;
+    for (const uint32_t slot : step.inputs) set_shared_region(slots, slot, shared_region);
     for (const uint32_t slot : step.outputs) {
-      if (slot != kNoSlot && slots[slot].output != kNoSlot) set_area(slots, slot, area);
+      if (slot != kNoSlot && slots[slot].output != kNoSlot)
+        set_shared_region(slots, slot, shared_region);
     }
   }
   if (of_session == 0) return;
-  for (const OutputSource& output : outputs) set_area(slots, output.slot, of_session);
+  for (const OutputSource& output : outputs) set_shared_region(slots, output.slot, of_session);
   follow_repeats(steps, slots);
 }
 

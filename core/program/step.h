@@ -28,9 +28,9 @@ struct SlotInfo {
   /// host memory written by the device of this space: readers wait for its event
   uint32_t event_space = 0;
   std::shared_ptr<const gantry_format> format;  ///< null: dense
-  /// of a slot in host memory: the shared-memory region (DeviceTable::area_of) in which a worker
-  /// process reads or makes the value in place; 0: none
-  uint32_t area = 0;
+  /// of a slot in host memory: the shared-memory region (DeviceTable::shared_region_of) in which a
+  /// worker process reads or makes the value in place; 0: none
+  uint32_t shared_region = 0;
   /// of a slot on a device that is only copied to the host for this graph output: if the caller's
   /// tensor is on the device, the value is made in that tensor
   uint32_t resident_output = kNoSlot;

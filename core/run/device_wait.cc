@@ -75,7 +75,7 @@ std::optional<Error> RunResources::quiesce() noexcept {
   for (uint32_t i = 1; i < streams_.size(); ++i) {
     try {
       const MemorySpace& at = devices_.space(i);
-      if (!at.is_hung() && !comes_to_rest(i)) {
+      if (!at.is_hung() && !wait_until_idle(i)) {
         at.health()->block(DeviceHealth::State::kHung,
                            "it did not come to rest after a run on it was stopped");
       }
@@ -91,7 +91,7 @@ std::optional<Error> RunResources::quiesce() noexcept {
 
 // Waits until the device is idle. False: the run was stopped, and the device is still busy after
 // the grace period.
-bool RunResources::comes_to_rest(uint32_t space) {
+bool RunResources::wait_until_idle(uint32_t space) {
   const MemorySpace& at = devices_.space(space);
   // Without limits there is no time to keep: synchronizing waits.
   if (!limits.can_stop() || !at.api->event_query || !at.health()->is_good()) return true;

@@ -34,7 +34,7 @@ class ExecutionContext {
 
   std::shared_ptr<const MemoryPlan> plan;  ///< bound to the main frame
   Signature signature;                     ///< of the run, reused between runs
-  std::vector<ValueRef> kept_inputs;       ///< inputs of the run that a hung device may still read
+  std::vector<ValueRef> held_inputs;       ///< inputs of the run that a hung device may still read
 
  private:
   RunResources resources_;  // before what uses it

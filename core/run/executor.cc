@@ -62,12 +62,12 @@ size_t Executor::most_contexts() noexcept { return std::max(2U, hardware_threads
 
 Executor::~Executor() {
   if (!devices_->is_hung()) return;
-  for (auto& context : contexts_.remove_all()) keep_for_good(std::move(context));
-  keep_for_good(nullptr);  // the program, for its constants
+  for (auto& context : contexts_.remove_all()) hold_until_exit(std::move(context));
+  hold_until_exit(nullptr);  // the program, for its constants
 }
 
 // A hung device may use the context, its program and its devices until the process ends.
-void Executor::keep_for_good(std::unique_ptr<ExecutionContext> context) const {
+void Executor::hold_until_exit(std::unique_ptr<ExecutionContext> context) const {
   AbandonedRuns& abandoned = process_state<AbandonedRuns>();
   const MutexLock lock(abandoned.mutex);
   abandoned.runs.push_back({devices_, program_, std::move(context)});
@@ -95,7 +95,7 @@ void Executor::release(ExecutionContext* context) {
   resources.mark->store(0, std::memory_order_relaxed);
   resources.mark = resources.own_mark;
   if (resources.is_abandoned()) {
-    keep_for_good(contexts_.remove(context));
+    hold_until_exit(contexts_.remove(context));
   } else {
     contexts_.release(context);
   }
@@ -115,23 +115,23 @@ bool Executor::is_at_home(const ValueRef& value, uint32_t home) const {
 // A run with device tensors that cannot be used in place: copies them to and from host tensors.
 void Executor::run_across(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
                           const RunOptions& options, const MakeOutput* make,
-                          std::atomic<uint64_t>* mark, std::span<const uint8_t> left) {
+                          std::atomic<uint64_t>* mark, std::span<const uint8_t> on_device) {
   std::vector<ValueRef> given(inputs.begin(), inputs.end());
   std::vector<ValueRef> made(outputs.begin(), outputs.end());
   for (size_t i = 0; i < given.size(); ++i) {
-    if (is_at_home(given[i], program_->input_homes()[i])) continue;
+    if (is_at_home(given[i], program_->resident_inputs()[i])) continue;
     static_cast<void>(space_of(*devices_, *given[i]));  // throws if not a device of the session
     given[i] = make_tensor(given[i]->dtype, given[i]->shape);
     copy_across(*inputs[i], *given[i]);
   }
   for (size_t i = 0; i < made.size(); ++i) {
-    if (is_at_home(made[i], program_->output_homes()[i])) continue;
+    if (is_at_home(made[i], program_->resident_outputs()[i])) continue;
     static_cast<void>(space_of(*devices_, *made[i]));
     made[i] = make_tensor(made[i]->dtype, made[i]->shape);
   }
-  run(given, made, options, make, mark, left);
+  run(given, made, options, make, mark, on_device);
   for (size_t i = 0; i < made.size(); ++i) {
-    if (!is_at_home(outputs[i], program_->output_homes()[i])) {
+    if (!is_at_home(outputs[i], program_->resident_outputs()[i])) {
       copy_across(*made[i], *outputs[i]);
     } else {
       outputs[i] = made[i];
@@ -142,8 +142,8 @@ void Executor::run_across(std::span<const ValueRef> inputs, std::span<ValueRef> 
 bool Executor::is_exposed(const gantry_value& input) const {
   if (input.kind != GANTRY_KIND_TENSOR || !may_hold_indices(input.dtype)) return false;
   uint64_t offset = 0;
-  for (uint32_t i = 1; i <= devices_->area_count(); ++i) {
-    if (devices_->area(i).shared()->find(input.view.data, input.view.size_bytes, offset))
+  for (uint32_t i = 1; i <= devices_->shared_region_count(); ++i) {
+    if (devices_->shared_region(i).shared()->find(input.view.data, input.view.size_bytes, offset))
       return true;
   }
   return false;
@@ -151,7 +151,7 @@ bool Executor::is_exposed(const gantry_value& input) const {
 
 void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
                    const RunOptions& options, const MakeOutput* make, std::atomic<uint64_t>* mark,
-                   std::span<const uint8_t> left) {
+                   std::span<const uint8_t> on_device) {
   require_not_forked();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool is_safe = inputs[i]->kind == GANTRY_KIND_TENSOR &&
@@ -162,15 +162,15 @@ void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs
     if (safe == inputs[i]) continue;
     std::vector<ValueRef> given(inputs.begin(), inputs.end());
     given[i] = std::move(safe);
-    return run(given, outputs, options, make, mark, left);
+    return run(given, outputs, options, make, mark, on_device);
   }
   bool is_home = true;
   for (size_t i = 0; i < inputs.size(); ++i)
-    is_home = is_home && is_at_home(inputs[i], program_->input_homes()[i]);
+    is_home = is_home && is_at_home(inputs[i], program_->resident_inputs()[i]);
   for (size_t i = 0; i < outputs.size(); ++i)
-    is_home = is_home && is_at_home(outputs[i], program_->output_homes()[i]);
+    is_home = is_home && is_at_home(outputs[i], program_->resident_outputs()[i]);
   if (!is_home) [[unlikely]]
-    return run_across(inputs, outputs, options, make, mark, left);
+    return run_across(inputs, outputs, options, make, mark, on_device);
   const TraceSpan span(trace_, "run", "run");
   if (DeviceHealth::any_blocked()) [[unlikely]]
     devices_->require_good();
@@ -181,8 +181,8 @@ void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs
   if (limits.can_stop()) resources.limits = limits;
   std::copy(outputs.begin(), outputs.end(), resources.bound_outputs.begin());
   resources.make_output = make;
-  resources.left_outputs = left;
-  resources.has_made_left = false;
+  resources.on_device_outputs = on_device;
+  resources.has_made_on_device = false;
   resources.made_output_bytes = 0;
   if (mark) resources.mark = mark;
   try {
@@ -224,8 +224,8 @@ void Executor::execute(ExecutionContext& context, std::span<const ValueRef> inpu
     }
   });
   resources.synchronize();
-  for (size_t i = 0; i < resources.left_outputs.size(); ++i) {
-    if (resources.left_outputs[i] != 0) outputs[i] = resources.bound_outputs[i];
+  for (size_t i = 0; i < resources.on_device_outputs.size(); ++i) {
+    if (resources.on_device_outputs[i] != 0) outputs[i] = resources.bound_outputs[i];
   }
   collect_outputs(context, outputs);
   frame.reset();
@@ -237,7 +237,7 @@ void Executor::fail(ExecutionContext& context, std::span<const ValueRef> inputs)
   RunResources& resources = context.resources();
   const std::optional<Error> late = resources.quiesce();
   if (resources.is_abandoned()) {
-    context.kept_inputs.assign(inputs.begin(), inputs.end());
+    context.held_inputs.assign(inputs.begin(), inputs.end());
   } else {
     resources.limits = {};
     Frame& frame = context.main();
@@ -277,7 +277,7 @@ void Executor::write_signature(const ExecutionContext& context, std::span<const 
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] && outputs[i]->home) {
       add_address(i, outputs[i]->view.data);
-    } else if (context.resources().leaves(static_cast<uint32_t>(i))) {
+    } else if (context.resources().is_on_device(static_cast<uint32_t>(i))) {
       add_address(i, nullptr);  // tells it from a plan that copies the output to the host
     }
   }
@@ -313,7 +313,7 @@ void Executor::run_recorded(ExecutionContext& context) {
   frame.run();
   frame.record(nullptr);
   // The new tensor's address is not in this run's signature. The next run's signature has it.
-  if (context.resources().has_made_left) return;
+  if (context.resources().has_made_on_device) return;
   std::shared_ptr<const MemoryPlan> plan = frame.make_plan(recorder, context.signature);
   const MutexLock lock(mutex_);
   plans_.push_front(std::move(plan));

@@ -39,19 +39,19 @@ class Executor {
 
   /// Runs once. Waits for a free context. Allocates nothing if all outputs are set and the
   /// signature is known. Device tensors are used in place if the program reads or makes the value
-  /// on that device only (Program::input_homes, output_homes), and copied otherwise.
+  /// on that device only (Program::resident_inputs, resident_outputs), and copied otherwise.
   /// `inputs`: by graph input, checked by the caller.
   /// `outputs`: by graph output; a set entry is a tensor to fill, an empty one is set to a new
   /// value.
   /// `make`: makes the memory of direct outputs (OutputSource::direct) that are not set; null: heap
   /// memory.
   /// `mark`: receives Step::mark of each kernel that runs; null: the mark of this process does.
-  /// `left`: by graph output, not 0: the output stays on the device of its home, in the tensor of
-  /// `outputs`, or in a new one if that is not set or has another shape; empty: no output does.
+  /// `on_device`: by graph output, not 0: the output stays on the device of its home, in the tensor
+  /// of `outputs`, or in a new one if that is not set or has another shape; empty: no output does.
   /// Errors: of kernels and devices; CANCELLED, DEADLINE_EXCEEDED.
   void run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs, const RunOptions& options,
            const MakeOutput* make = nullptr, std::atomic<uint64_t>* mark = nullptr,
-           std::span<const uint8_t> left = {});
+           std::span<const uint8_t> on_device = {});
 
   [[nodiscard]] const Program& program() const { return *program_; }
   [[nodiscard]] const DeviceTable& devices() const { return *devices_; }
@@ -69,7 +69,7 @@ class Executor {
  private:
   class Lease;
   std::unique_ptr<ExecutionContext> make_context(size_t number);
-  void keep_for_good(std::unique_ptr<ExecutionContext> context) const;
+  void hold_until_exit(std::unique_ptr<ExecutionContext> context) const;
   /// Whether the tensor may hold indices and is in memory that a worker process can write: the
   /// worker could change an index while a kernel uses it.
   [[nodiscard]] bool is_exposed(const gantry_value& input) const;
@@ -81,7 +81,7 @@ class Executor {
                        std::span<const ValueRef> outputs, Signature& signature) const;
   void run_across(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
                   const RunOptions& options, const MakeOutput* make, std::atomic<uint64_t>* mark,
-                  std::span<const uint8_t> left);
+                  std::span<const uint8_t> on_device);
   [[nodiscard]] bool is_at_home(const ValueRef& value, uint32_t home) const;
   void run_planned(ExecutionContext& context);
   void run_recorded(ExecutionContext& context);

@@ -103,7 +103,7 @@ class Frame {
   void run_kernel(const Step& step, StepCall& call);
   void run_copy(const Step& step, StepCall& call);
   bool takes_resident(const Step& step);
-  void narrow_left(uint32_t output, const gantry_tensor& made);
+  void narrow_on_device(uint32_t output, const gantry_tensor& made);
   gantry_tensor* request_resident(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape);
   void expect_bound_shape(uint32_t slot, const gantry_value& bound, DType dtype, uint32_t rank,
                           const int64_t* shape) const;

@@ -19,7 +19,7 @@ void Frame::deliver(uint32_t slot, Frame& outer, uint32_t outer_slot) {
   const bool leaves =
       outer.program_.slots()[outer_slot].output != kNoSlot || outer.find_delivery(outer_slot);
   // A value in shared memory must stay where the worker process sees it.
-  if (leaves && program_.slots()[slot].area == 0 && !find_delivery(slot))
+  if (leaves && program_.slots()[slot].shared_region == 0 && !find_delivery(slot))
     deliveries_.push_back({slot, &outer, outer_slot});
 }
 

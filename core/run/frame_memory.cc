@@ -86,7 +86,7 @@ bool Frame::takes_resident(const Step& step) {
       !resources_.bound_outputs[output]->home)
     return false;
   const gantry_tensor& made = source.get().view;
-  if (resources_.leaves(output)) narrow_left(output, made);
+  if (resources_.is_on_device(output)) narrow_on_device(output, made);
   expect_bound_shape(step.outputs[0], *resources_.bound_outputs[output],
                      static_cast<DType>(made.dtype), made.rank, made.shape);
   set_ref(step.outputs[0], resources_.bound_outputs[output]);
@@ -94,7 +94,7 @@ bool Frame::takes_resident(const Step& step) {
 }
 
 // Gives an output that a kernel requested with an upper bound its final shape.
-void Frame::narrow_left(uint32_t output, const gantry_tensor& made) {
+void Frame::narrow_on_device(uint32_t output, const gantry_tensor& made) {
   ValueRef& bound = resources_.bound_outputs[output];
   if (std::equal(bound->shape.begin(), bound->shape.end(), made.shape, made.shape + made.rank))
     return;
@@ -103,7 +103,7 @@ void Frame::narrow_left(uint32_t output, const gantry_tensor& made) {
                   bound->view.data, made.size_bytes, bound->owner);
   narrow->home = bound->home;
   bound = std::move(narrow);
-  resources_.has_made_left = true;
+  resources_.has_made_on_device = true;
 }
 
 // The caller's device memory for a slot, or memory of the device that the caller will own. Null:
@@ -113,12 +113,12 @@ gantry_tensor* Frame::request_resident(uint32_t slot, DType dtype, uint32_t rank
   const uint32_t output = program_.slots()[slot].resident_output;
   if (output == kNoSlot) return nullptr;
   ValueRef& bound = resources_.bound_outputs[output];
-  if (resources_.leaves(output) &&
+  if (resources_.is_on_device(output) &&
       (!bound || bound->dtype != dtype ||
        !std::equal(bound->shape.begin(), bound->shape.end(), shape, shape + rank))) {
     bound = make_resident(resources_.shared_devices, program_.slots()[slot].space, dtype,
                           std::vector<int64_t>(shape, shape + rank));
-    resources_.has_made_left = true;
+    resources_.has_made_on_device = true;
   }
   if (!bound || !bound->home) return nullptr;
   expect_bound_shape(slot, *bound, dtype, rank, shape);
@@ -187,10 +187,11 @@ gantry_tensor* Frame::request_output(uint32_t slot_index, DType dtype, uint32_t 
     resources_.space(0).require_room(resources_.made_output_bytes);
     const MakeOutput* make = resources_.make_output;
     std::vector<int64_t> extents(shape, shape + rank);
-    set_ref(slot_index, make             ? (*make)(dtype, extents)
-                        : info.area != 0 ? make_tensor_in(resources_.area(info.area).shared(),
-                                                          dtype, std::move(extents))
-                                         : make_tensor(dtype, std::move(extents)));
+    set_ref(slot_index, make ? (*make)(dtype, extents)
+                        : info.shared_region != 0
+                            ? make_tensor_in(resources_.shared_region(info.shared_region).shared(),
+                                             dtype, std::move(extents))
+                            : make_tensor(dtype, std::move(extents)));
   } else {
     expect_bound_shape(slot_index, *bound, dtype, rank, shape);
     set_ref(slot_index, bound);
@@ -220,7 +221,7 @@ bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, DType
     const bool is_same_order =
         from.format && to.format ? is_same(*from.format, *to.format) : !from.format && !to.format;
     const bool fits = slot.get().view.size_bytes == size_bytes && from.space == to.space &&
-                      from.area == to.area && is_same_order;
+                      from.shared_region == to.shared_region && is_same_order;
     return fits ? &slot : nullptr;
   };
   const auto share = [&](Slot& source) {

@@ -21,7 +21,8 @@ RunResources::RunResources(size_t outputs, const DeviceTable& devices, uint32_t 
         space, [this] { give_back(); }, arenas_.back().get()));
   };
   for (uint32_t i = 0; i < devices.space_count(); ++i) add_memory(devices.space(i));
-  for (uint32_t i = 1; i <= devices.area_count(); ++i) add_memory(devices.area(i));
+  for (uint32_t i = 1; i <= devices.shared_region_count(); ++i)
+    add_memory(devices.shared_region(i));
   try {
     for (uint32_t i = 1; i < devices.space_count(); ++i) {
       const MemorySpace& space = devices.space(i);

@@ -49,13 +49,15 @@ class RunResources {
   /// `memory`: a space, or the result of memory_of().
   [[nodiscard]] MemoryPool& pool(uint32_t memory) { return *pools_[memory]; }
   [[nodiscard]] Arena& arena(uint32_t memory) { return *arenas_[memory]; }
-  /// Index of the pool and the arena of a slot's memory. Those of the shared-memory regions (areas)
+  /// Index of the pool and the arena of a slot's memory. Those of the shared-memory regions
   /// follow those of the spaces.
   [[nodiscard]] uint32_t memory_of(const SlotInfo& slot) const {
-    return slot.area == 0 ? slot.space : space_count() + slot.area - 1;
+    return slot.shared_region == 0 ? slot.space : space_count() + slot.shared_region - 1;
   }
   [[nodiscard]] uint32_t memory_count() const { return static_cast<uint32_t>(pools_.size()); }
-  [[nodiscard]] const MemorySpace& area(uint32_t number) const { return devices_.area(number); }
+  [[nodiscard]] const MemorySpace& shared_region(uint32_t number) const {
+    return devices_.shared_region(number);
+  }
   [[nodiscard]] const MemorySpace& space(uint32_t space) const { return devices_.space(space); }
   [[nodiscard]] gantry_stream* stream(uint32_t space) const { return streams_[space]; }
   [[nodiscard]] uint32_t space_count() const { return devices_.space_count(); }
@@ -99,25 +101,26 @@ class RunResources {
   uint64_t grace_ms = 2000;
   GiveBack give_back_others;  ///< frees memory of other users of the budget; see give_back()
   std::atomic<uint64_t>* const own_mark = mark_cell();
-  std::atomic<uint64_t>* mark = own_mark;   ///< receives Step::mark of the kernel that runs now
-  std::vector<ValueRef> bound_outputs;      ///< by graph output; null: made by the run
-  const MakeOutput* make_output = nullptr;  ///< of this run; null: make_tensor
-  std::span<const uint8_t> left_outputs;    ///< of this run: `left` of Executor::run
-  bool has_told_of_rank = false;            ///< the warning about a wrong declared rank was logged
-  uint64_t made_output_bytes = 0;           ///< size of the outputs made for the caller in this run
-  bool has_made_left = false;               ///< this run made a tensor for an output of `left`
+  std::atomic<uint64_t>* mark = own_mark;      ///< receives Step::mark of the kernel that runs now
+  std::vector<ValueRef> bound_outputs;         ///< by graph output; null: made by the run
+  const MakeOutput* make_output = nullptr;     ///< of this run; null: make_tensor
+  std::span<const uint8_t> on_device_outputs;  ///< of this run: `on_device` of Executor::run
+  bool has_told_of_rank = false;    ///< the warning about a wrong declared rank was logged
+  uint64_t made_output_bytes = 0;   ///< size of the outputs made for the caller in this run
+  bool has_made_on_device = false;  ///< this run made a tensor for an output of `on_device`
   /// True if that output stays on its device.
-  [[nodiscard]] bool leaves(uint32_t output) const {
-    return output < left_outputs.size() && left_outputs[output] != 0;
+  [[nodiscard]] bool is_on_device(uint32_t output) const {
+    return output < on_device_outputs.size() && on_device_outputs[output] != 0;
   }
   std::shared_ptr<const DeviceTable> shared_devices;  ///< for tensors that outlive the run
 
  private:
   gantry_event* mark_end(uint32_t space);
-  bool comes_to_rest(uint32_t space);
+  bool wait_until_idle(uint32_t space);
 
   const DeviceTable& devices_;
-  std::vector<std::unique_ptr<Arena>> arenas_;      // of spaces, then of areas; so are pools_
+  std::vector<std::unique_ptr<Arena>>
+      arenas_;  // of spaces, then of shared-memory regions; so are pools_
   std::vector<std::unique_ptr<MemoryPool>> pools_;  // which borrow of the arenas
   std::vector<gantry_stream*> streams_;
   std::vector<gantry_event*> ends_;  // by space, made on first use

@@ -31,10 +31,10 @@ struct Cut {
     }
   }
   // The pieces of slice `index` in the tensor, and in a dense tensor of the slice alone.
-  [[nodiscard]] Stretches inside(int64_t batch, int64_t index) const {
+  [[nodiscard]] StridedSegments inside(int64_t batch, int64_t index) const {
     return {(batch * extent + index) * length, extent * length};
   }
-  [[nodiscard]] Stretches alone() const { return {0, length}; }
+  [[nodiscard]] StridedSegments alone() const { return {0, length}; }
 };
 
 struct ScanInput {

@@ -19,7 +19,7 @@ class Binding::Impl {
         bound(session.outputs.size()),
         results(session.outputs.size()),
         spaces(session.outputs.size()),
-        left(session.outputs.size()) {}
+        on_device(session.outputs.size()) {}
 
   void find_left(const Executor& executor);
   void prepare();
@@ -30,8 +30,8 @@ class Binding::Impl {
   std::vector<ValueRef> inputs;
   std::vector<ValueRef> bound;
   std::vector<ValueRef> results;
-  std::vector<uint32_t> spaces;  // by output: the space it stays in; 0: bound, or host memory
-  std::vector<uint8_t> left;     // `left` of Executor::run: outputs that are made in their space
+  std::vector<uint32_t> spaces;    // by output: the space it stays in; 0: bound, or host memory
+  std::vector<uint8_t> on_device;  // of Executor::run: outputs that are made in their space
   std::vector<ValueRef> before;  // by output: the previous tensor, reused for a copy to the device
 };
 
@@ -42,14 +42,15 @@ bool Binding::Impl::is_free(size_t index) const {
          result->home->handle == session.executor->devices().space(spaces[index]).device;
 }
 
-// Sets `left` for the outputs that the plan of this run makes on the device that was asked for.
+// Sets `on_device` for the outputs that the plan of this run makes on the device that was asked
+// for.
 void Binding::Impl::find_left(const Executor& executor) {
-  const std::vector<uint32_t>& homes = executor.program().output_homes();
+  const std::vector<uint32_t>& homes = executor.program().resident_outputs();
   const DeviceTable& own = session.executor->devices();
-  for (size_t i = 0; i < left.size(); ++i) {
+  for (size_t i = 0; i < on_device.size(); ++i) {
     const bool is_home = spaces[i] != 0 && homes[i] != 0 &&
                          executor.devices().device(homes[i]) == own.device(spaces[i]);
-    left[i] = is_home ? 1 : 0;
+    on_device[i] = is_home ? 1 : 0;
   }
 }
 
@@ -61,14 +62,14 @@ void Binding::Impl::prepare() {
       continue;
     }
     if (!is_free(i)) results[i] = nullptr;
-    if (left[i] == 0) before[i] = std::exchange(results[i], nullptr);
+    if (on_device[i] == 0) before[i] = std::exchange(results[i], nullptr);
   }
 }
 
 // Copies outputs that were not made on the device that was asked for to that device.
 void Binding::Impl::move_to_devices() {
   for (size_t i = 0; i < results.size(); ++i) {
-    if (spaces[i] == 0 || left[i] != 0) continue;
+    if (spaces[i] == 0 || on_device[i] != 0) continue;
     const ValueRef made = std::move(results[i]);
     const bool fits =
         before[i] && before[i]->dtype == made->dtype && before[i]->shape == made->shape;
@@ -130,10 +131,10 @@ void Binding::run(const RunOptions& options) {
   impl_->prepare();
   if (plan) {
     plan->run(impl_->session.initial, impl_->inputs, impl_->results, limits.remaining(),
-              impl_->left);
+              impl_->on_device);
   } else {
     impl_->session.executor->run(impl_->inputs, impl_->results, limits.remaining(), nullptr,
-                                 nullptr, impl_->left);
+                                 nullptr, impl_->on_device);
   }
   impl_->session.require_files();
   impl_->move_to_devices();

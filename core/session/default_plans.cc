@@ -48,19 +48,20 @@ OpenPlan::OpenPlan(const PlanSettings& settings, const OnnxModel& model, const O
 
 void OpenPlan::run(std::span<const ValueRef> defaults, std::span<const ValueRef> given,
                    std::span<ValueRef> outputs, const RunOptions& options,
-                   std::span<const uint8_t> left) {
+                   std::span<const uint8_t> on_device) {
   // The session's defaults may be unaligned views of the model's file; kernels need aligned inputs.
   const auto is_own = [&](size_t i) {
     return initial_[i] && given[i] == defaults[i] && given[i] != initial_[i];
   };
   size_t first = 0;
   while (first < given.size() && !is_own(first)) ++first;
-  if (first == given.size()) return executor_->run(given, outputs, options, nullptr, nullptr, left);
+  if (first == given.size())
+    return executor_->run(given, outputs, options, nullptr, nullptr, on_device);
   std::vector<ValueRef> aligned(given.begin(), given.end());
   for (size_t i = first; i < aligned.size(); ++i) {
     if (is_own(i)) aligned[i] = initial_[i];
   }
-  executor_->run(aligned, outputs, options, nullptr, nullptr, left);
+  executor_->run(aligned, outputs, options, nullptr, nullptr, on_device);
 }
 
 DefaultPlans::DefaultPlans(PlanSettings settings, const OnnxModel& model,

@@ -39,7 +39,8 @@ class OpenPlan {
   /// As Executor::run. `defaults`: the session's; where `given` has one of them, the plan's aligned
   /// copy is passed.
   void run(std::span<const ValueRef> defaults, std::span<const ValueRef> given,
-           std::span<ValueRef> outputs, const RunOptions& options, std::span<const uint8_t> left);
+           std::span<ValueRef> outputs, const RunOptions& options,
+           std::span<const uint8_t> on_device);
   [[nodiscard]] bool opens(size_t input) const { return initial_[input] != nullptr; }
   [[nodiscard]] Executor& executor() { return *executor_; }
 

@@ -142,14 +142,14 @@ void warn_of_other_answers(const GraphPlacement& before, const GraphPlacement& n
 }
 
 // The nodes of claims of several nodes, each with its claim: their fusion groups.
-using Companies = std::unordered_map<const Node*, const void*>;
+using FusionGroups = std::unordered_map<const Node*, const void*>;
 
-void find_companies(const GraphPlacement& placement, Companies& found) {
+void find_fusion_groups(const GraphPlacement& placement, FusionGroups& found) {
   for (const Claim& claim : placement.claims) {
     if (claim.nodes.size() < 2) continue;
     for (const Node* node : claim.nodes) found.emplace(node, &claim);
   }
-  for (const auto& [graph, body] : placement.bodies) find_companies(*body, found);
+  for (const auto& [graph, body] : placement.bodies) find_fusion_groups(*body, found);
 }
 
 // The nodes of providers that compute some types in a wider type, each with its provider's
@@ -191,9 +191,9 @@ class Planner {
           Trace* trace)
       : config_(config), preference_(preference), trace_(trace), rules_(config) {
     context_.is_nondeterministic = [](const Node& node) { return is_nondeterministic(node); };
-    context_.company = [this](const Node& node) -> const void* {
-      const auto found = companies_.find(&node);
-      return found == companies_.end() ? nullptr : found->second;
+    context_.fusion_group = [this](const Node& node) -> const void* {
+      const auto found = fusion_groups_.find(&node);
+      return found == fusion_groups_.end() ? nullptr : found->second;
     };
     context_.is_computed_wider = [this](const Node& node, DType narrow) {
       const auto found = wideners_.find(&node);
@@ -257,8 +257,8 @@ class Planner {
   }
 
   void look_at_claims(const GraphPlacement& placement) {
-    companies_.clear();
-    find_companies(placement, companies_);
+    fusion_groups_.clear();
+    find_fusion_groups(placement, fusion_groups_);
     wideners_.clear();
     find_wideners(placement, wideners_);
   }
@@ -283,7 +283,7 @@ class Planner {
     // A DequantizeLinear that no provider fused with its reader is an ordinary node: the passes may
     // now fold it.
     look_at_claims(*planned_.placement);
-    context_.is_kept = [this](const Node& node) { return companies_.contains(&node); };
+    context_.is_kept = [this](const Node& node) { return fusion_groups_.contains(&node); };
     if (improve()) place_graph();
   }
 
@@ -292,9 +292,9 @@ class Planner {
   Trace* trace_;
   RuleUse rules_;
   PassContext context_;
-  uint64_t left_bytes_ = 0;  // rest of session.memory_limit_bytes, for folded constants
-  Companies companies_;      // of the latest placement
-  Wideners wideners_;        // likewise
+  uint64_t left_bytes_ = 0;     // rest of session.memory_limit_bytes, for folded constants
+  FusionGroups fusion_groups_;  // of the latest placement
+  Wideners wideners_;           // likewise
   PipelineOptions options_ = pipeline_options(config_);
   PlannedModel planned_;
 };

@@ -86,7 +86,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
   try {
     poll_load("the model was read");
     const HostPreference host = folding_host(shared.registry, config);
-    if (!take_kept_plan(cache, preference)) {
+    if (!use_cached_plan(cache, preference)) {
       ImportedModel model = imported.valid()
                                 ? imported.get()
                                 : import_model(source, config.session.file_access(), trace_.get());
@@ -136,7 +136,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
 }
 
 // True: the cached plan of an earlier start is used, and the model need not be imported.
-bool Session::Impl::take_kept_plan(ArtefactUse& cache, const Preference& preference) {
+bool Session::Impl::use_cached_plan(ArtefactUse& cache, const Preference& preference) {
   if (!cache.may_have_plan()) return false;
   std::optional<PlannedModel> kept;
   {

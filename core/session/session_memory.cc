@@ -38,11 +38,12 @@ Tensor Session::Impl::allocate(const std::string& name, std::vector<int64_t> sha
   }
   const Program& program = executor->program();
   const uint32_t slot = is_input ? program.inputs()[index] : program.outputs()[index].slot;
-  const uint32_t area = slot == kNoSlot ? 0 : program.slots()[slot].area;
+  const uint32_t shared_region = slot == kNoSlot ? 0 : program.slots()[slot].shared_region;
   std::vector<int64_t> extents = extents_of(info, std::move(shape));
-  Value value(area == 0 ? make_tensor(info.dtype, std::move(extents))
-                        : make_tensor_in(executor->devices().area(area).shared(), info.dtype,
-                                         std::move(extents)));
+  Value value(shared_region == 0
+                  ? make_tensor(info.dtype, std::move(extents))
+                  : make_tensor_in(executor->devices().shared_region(shared_region).shared(),
+                                   info.dtype, std::move(extents)));
   if (is_input) {
     check_input(index, value);
   } else {
@@ -57,16 +58,17 @@ Tensor Session::Impl::allocate_bytes(uint64_t size_bytes) const {
                                             std::to_string(size_bytes));
   }
   const Program& program = executor->program();
-  uint32_t area = 0;
+  uint32_t shared_region = 0;
   const auto look_at = [&](uint32_t slot) {
-    if (area == 0 && slot != kNoSlot) area = program.slots()[slot].area;
+    if (shared_region == 0 && slot != kNoSlot) shared_region = program.slots()[slot].shared_region;
   };
   for (const uint32_t slot : program.inputs()) look_at(slot);
   for (const OutputSource& output : program.outputs()) look_at(output.slot);
   std::vector<int64_t> shape = {static_cast<int64_t>(size_bytes)};
-  return Value(area == 0 ? make_tensor(DType::kUint8, std::move(shape))
-                         : make_tensor_in(executor->devices().area(area).shared(), DType::kUint8,
-                                          std::move(shape)))
+  return Value(shared_region == 0
+                   ? make_tensor(DType::kUint8, std::move(shape))
+                   : make_tensor_in(executor->devices().shared_region(shared_region).shared(),
+                                    DType::kUint8, std::move(shape)))
       .tensor();
 }
 

@@ -31,12 +31,12 @@ constexpr uint64_t kSpareWindow = uint64_t{1} << 34;
 
 // How long the thread that requested a run spins for its end. For longer runs a wake-up costs less
 // than a tenth of their time, and a spinning thread takes a core from a run that uses all cores.
-constexpr std::chrono::microseconds kAwake{500};
+constexpr std::chrono::microseconds kSpin{500};
 constexpr std::chrono::microseconds kAwakeOnLastCore{100};
 
 std::chrono::microseconds awake_beside(uint32_t threads) {
   const bool is_free = threads > 0 && threads < std::thread::hardware_concurrency();
-  return is_free ? kAwake : kAwakeOnLastCore;
+  return is_free ? kSpin : kAwakeOnLastCore;
 }
 
 std::string label_of(const gantry_compile& args) {

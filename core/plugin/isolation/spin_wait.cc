@@ -19,7 +19,7 @@ bool is_readable(int socket) noexcept {
 
 }  // namespace
 
-bool AwakeWait::wait(int socket, std::chrono::microseconds bound, int other_core) noexcept {
+bool SpinWait::wait(int socket, std::chrono::microseconds bound, int other_core) noexcept {
   if (bound.count() == 0 || other_core == sched_getcpu()) return false;
   if (left_out_ > 0) {
     --left_out_;
@@ -39,8 +39,8 @@ bool AwakeWait::wait(int socket, std::chrono::microseconds bound, int other_core
 }
 
 // Does not yield: on a busy machine the core would come back only after milliseconds.
-bool AwakeWait::stay_awake(int socket, Clock::time_point start,
-                           std::chrono::microseconds bound) noexcept {
+bool SpinWait::stay_awake(int socket, Clock::time_point start,
+                          std::chrono::microseconds bound) noexcept {
   for (Clock::time_point before = start;;) {
     const bool has_come = is_readable(socket);
     const Clock::time_point now = Clock::now();

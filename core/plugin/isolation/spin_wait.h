@@ -9,7 +9,7 @@
 
 namespace gantry {
 
-class AwakeWait {
+class SpinWait {
  public:
   /// Spins until `socket` is readable or its other end is closed (true), or until `bound` has
   /// passed and the caller must block (false). Returns false at once in these cases:

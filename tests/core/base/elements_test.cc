@@ -42,7 +42,7 @@ class Elements : public testing::TestWithParam<DType> {};
 
 TEST_P(Elements, AreCopiedAndTheirNeighboursStay) {
   const struct {
-    Stretches source, target;
+    StridedSegments source, target;
     int64_t count, length;
   } cases[] = {
       {{0, 0}, {0, 0}, 1, 40}, {{8, 0}, {16, 0}, 1, 11}, {{3, 0}, {0, 0}, 1, 9},

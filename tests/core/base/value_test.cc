@@ -58,12 +58,12 @@ TEST(Value, KeptBlocksAreLimited) {
   std::vector<std::shared_ptr<void>> blocks(3);
   for (std::shared_ptr<void>& block : blocks) block = allocate_host(kHalf);
   blocks.clear();
-  void* kept[] = {take_kept_block(kHalf), take_kept_block(kHalf)};
+  void* kept[] = {take_cached_block(kHalf), take_cached_block(kHalf)};
   EXPECT_TRUE(kept[0] && kept[1]);
-  EXPECT_EQ(take_kept_block(kHalf), nullptr);  // the oldest was freed
+  EXPECT_EQ(take_cached_block(kHalf), nullptr);  // the oldest was freed
   for (void* block : kept) std::free(block);
   { const std::shared_ptr<void> huge = allocate_host(kMostKept + 1); }
-  EXPECT_EQ(take_kept_block(kMostKept + 1), nullptr);
+  EXPECT_EQ(take_cached_block(kMostKept + 1), nullptr);
 }
 
 TEST(Value, TooMuchMemoryIsAnError) {

@@ -72,10 +72,10 @@ TEST_F(DeviceTableTest, ABlockedDeviceIsNamed) {
 TEST_F(DeviceTableTest, SharedMemoryIsAnAreaOfHostMemory) {
   const std::shared_ptr<SharedArena> first = SharedArena::create();
   const std::shared_ptr<SharedArena> second = SharedArena::create();
-  EXPECT_EQ(table_.area_of(first), 1U);
-  EXPECT_EQ(table_.area_of(second), 2U);
-  EXPECT_EQ(table_.area_of(first), 1U);
-  EXPECT_EQ(table_.area(2).shared(), second);
+  EXPECT_EQ(table_.shared_region_of(first), 1U);
+  EXPECT_EQ(table_.shared_region_of(second), 2U);
+  EXPECT_EQ(table_.shared_region_of(first), 1U);
+  EXPECT_EQ(table_.shared_region(2).shared(), second);
   EXPECT_EQ(table_.space_count(), 1U);
 }
 

@@ -72,16 +72,16 @@ TEST_F(LifetimesTest, TheHostWaitsOnceForWhatADeviceWrites) {
 
 TEST_F(LifetimesTest, AnInputAndAnOutputThatOnlyCopiesReadMayLieOnTheDevice) {
   const TestProgram program("g (float[4] x) => (float[4] y) { y = Relu(x) }", {"MEM:0"});
-  EXPECT_THAT(program.program().input_homes(), ElementsAre(1));
-  EXPECT_THAT(program.program().output_homes(), ElementsAre(1));
+  EXPECT_THAT(program.program().resident_inputs(), ElementsAre(1));
+  EXPECT_THAT(program.program().resident_outputs(), ElementsAre(1));
 }
 
 TEST_F(LifetimesTest, AnInputThatTheHostReadsTooMayNot) {
   const TestProgram program(
       "g (float[4] x) => (float[4] y, float[4] z) { [m] y = Relu(x) [n] z = Neg(x) }",
       {"HST", "MEM:0"}, {{"m", "MEM:0"}});
-  EXPECT_THAT(program.program().input_homes(), ElementsAre(0));
-  EXPECT_THAT(program.program().output_homes(), ElementsAre(1, 0));
+  EXPECT_THAT(program.program().resident_inputs(), ElementsAre(0));
+  EXPECT_THAT(program.program().resident_outputs(), ElementsAre(1, 0));
 }
 
 class CapturableSegmentsTest : public LifetimesTest {

@@ -15,8 +15,9 @@ using test::WorkingProvider;
 TEST(SharedRegions, AreNoneWhereNoProviderRunsInAProcessOfItsOwn) {
   WorkingProvider::reset();
   const TestProgram program("g (float[4] x) => (float[4] y) { a = Neg(x) y = Relu(a) }");
-  EXPECT_EQ(program.devices().area_count(), 0U);
-  for (const SlotInfo& slot : program.program().slots()) EXPECT_EQ(slot.area, 0U) << slot.name;
+  EXPECT_EQ(program.devices().shared_region_count(), 0U);
+  for (const SlotInfo& slot : program.program().slots())
+    EXPECT_EQ(slot.shared_region, 0U) << slot.name;
 }
 
 }  // namespace

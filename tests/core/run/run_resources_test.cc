@@ -35,7 +35,7 @@ TEST_F(RunResourcesTest, MemoryOfAnAreaStandsBehindThatOfTheSpaces) {
   slot.space = 1;
   EXPECT_EQ(resources_.memory_of(slot), 1U);
   slot.space = 0;
-  slot.area = 1;
+  slot.shared_region = 1;
   EXPECT_EQ(resources_.memory_of(slot), 2U);
 }
 

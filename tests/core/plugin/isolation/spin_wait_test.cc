@@ -29,12 +29,12 @@ class AwakeWaitTest : public testing::Test {
   }
   // On a busy machine others may have had the core in any wait.
   bool wait_rested(microseconds bound) {
-    std::this_thread::sleep_for(AwakeWait::kRest);
+    std::this_thread::sleep_for(SpinWait::kRest);
     return wait(bound);
   }
 
   std::pair<Descriptor, Descriptor> ends_ = make_message_sockets();
-  AwakeWait wait_;
+  SpinWait wait_;
 };
 
 TEST_F(AwakeWaitTest, SeesWhatIsThereAndWhatComes) {
@@ -106,7 +106,7 @@ TEST_F(AwakeWaitTest, RestsAfterItsCoreWasGivenToSomebodyElse) {
   while (!wait(kLong)) {
   }
   // The rest began while the other thread was waited for.
-  EXPECT_GT(std::chrono::steady_clock::now() - start, AwakeWait::kRest);
+  EXPECT_GT(std::chrono::steady_clock::now() - start, SpinWait::kRest);
   EXPECT_LT(std::chrono::steady_clock::now() - resting, kLong / 2);
 }
 
