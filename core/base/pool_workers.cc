@@ -5,6 +5,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <new>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/info.h>
 #include <string>
@@ -38,13 +39,21 @@ std::unique_ptr<global_control> most_threads(uint32_t count) {
   return std::make_unique<global_control>(global_control::max_allowed_parallelism, count);
 }
 
-// The number of threads, up to `count`, that can be started in addition to the existing ones.
+// The number of threads, up to `count`, that can be started in addition to the existing ones. Each
+// allocates, as a worker does: it then has an allocation arena of its own, 64 MiB of address space
+// in glibc, which could otherwise be missing for the next worker's stack.
 uint32_t makeable(uint32_t count) noexcept {
   std::atomic<bool> may_end = false;
+  std::atomic<const void*> latest = nullptr;
+  const auto work = [&] {
+    const std::unique_ptr<char[]> block(new (std::nothrow) char[64]);
+    latest = block.get();
+    may_end.wait(false);
+  };
   std::vector<std::thread> threads;
   try {
     threads.reserve(count);
-    while (threads.size() < count) threads.emplace_back([&] { may_end.wait(false); });
+    while (threads.size() < count) threads.emplace_back(work);
   } catch (const std::exception&) {  // no further thread, or no memory for one
   }
   may_end = true;
