@@ -39,7 +39,6 @@ TEXT = {
     "pad_token_id": 0,
 }
 HEADS = {**TEXT, "head_dim": HEAD}
-WINDOWED = {**HEADS, "sliding_window": WINDOW}
 EXPERTS = {"num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64}
 LINEAR = {
     **HEADS,
@@ -51,6 +50,7 @@ LINEAR = {
     "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "mrope_section": [4, 2, 2], "mrope_interleaved": True},
     "tie_word_embeddings": False,
 }
+FEW_HEADS = {"num_attention_heads": 2, "num_key_value_heads": 2}  # of HEAD, for those that divide the hidden size among them
 STREAMS = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 4, 4]}
 LONG = {"rope_type": "longrope", "type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0 + 0.1 * i for i in range(HEAD // 2)],
         "long_factor": [1.0 + 0.5 * i for i in range(HEAD // 2)], "original_max_position_embeddings": 8}
@@ -94,7 +94,7 @@ ARCHITECTURES = {
     "mistral 3": pictured("Mistral3", "mistral", {"model_type": "pixtral", "head_dim": 16}, sliding_window=None),
     "qwen2": text("Qwen2"),
     "qwen3": text("Qwen3"),
-    "qwen2.5 vl": pictured("Qwen2_5_VL", "qwen2_5_vl_text", {"fullatt_block_indexes": [0]}, rope_parameters=STREAMS),
+    "qwen2.5 vl": pictured("Qwen2_5_VL", "qwen2_5_vl_text", {"fullatt_block_indexes": [0]}, **FEW_HEADS, rope_parameters=STREAMS),
     "qwen3 vl": pictured("Qwen3VL", "qwen3_vl_text", {"deepstack_visual_indexes": [0]}, rope_parameters=STREAMS),
     "qwen3.5": pictured("Qwen3_5", "qwen3_5_text", {}, **LINEAR),
     "qwen3.5 moe": pictured("Qwen3_5Moe", "qwen3_5_moe_text", {}, **LINEAR, **EXPERTS, shared_expert_intermediate_size=64),
@@ -103,10 +103,10 @@ ARCHITECTURES = {
     "gemma3": text("Gemma3", "Text", sliding_window=WINDOW, query_pre_attn_scalar=16, layer_types=["sliding_attention", "full_attention"]),
     "gemma3 vl": pictured("Gemma3", "gemma3_text", {"model_type": "siglip_vision_model"}, sliding_window=WINDOW, query_pre_attn_scalar=16,
                           layer_types=["sliding_attention", "full_attention"]),
-    "phi": text("Phi", partial_rotary_factor=0.5, num_attention_heads=2),
+    "phi": text("Phi", **FEW_HEADS, partial_rotary_factor=0.5),
     "phi3": text("Phi3", original_max_position_embeddings=64, sliding_window=None),
     "phi3 windowed": text("Phi3", original_max_position_embeddings=64, sliding_window=WINDOW),
-    "phi3 long": text("Phi3", original_max_position_embeddings=8, sliding_window=None, rope_parameters=LONG),
+    "phi3 long": text("Phi3", **FEW_HEADS, original_max_position_embeddings=8, sliding_window=None, rope_parameters=LONG),
     "nemotron": text("Nemotron", partial_rotary_factor=0.5),
     "olmo": text("Olmo"),
     "smollm3": text("SmolLM3", no_rope_layers=[1, 1], use_sliding_window=True, sliding_window=WINDOW, layer_types=["sliding_attention", "full_attention"]),
@@ -129,7 +129,6 @@ ARGUMENTS = {
     "int4 with zero points": ("int4", {"accuracy_level": 0, "is_symmetric": False}),
 }
 OPTIONS = {
-    "fp16": ("fp16", {}),
     "int4 of 16": ("int4", {"accuracy_level": 0, "block_size": 16}),
     "int4 of 64": ("int4", {"accuracy_level": 0, "block_size": 64}),
     "int4 of 128": ("int4", {"accuracy_level": 0, "block_size": 128}),
@@ -337,7 +336,7 @@ def models():
     for architecture, (how, arguments) in itertools.product(ARCHITECTURES, ARGUMENTS.items()):
         for part in ("encoder", "decoder") if architecture == "whisper" else ("model",):
             yield " ".join((architecture, *([part] if part != "model" else []), how)), functools.partial(made, architecture, *arguments, f"{part}.onnx")
-    for architecture, options in {"llama": OPTIONS, "llama tied": OPTIONS, "gemma3": WINDOW_OPTIONS, "mistral windowed": WINDOW_OPTIONS,
+    for architecture, options in {"phi": {"fp16": ("fp16", {})}, "llama": OPTIONS, "llama tied": OPTIONS, "gemma3": WINDOW_OPTIONS, "mistral windowed": WINDOW_OPTIONS,
                                   "gpt oss": WINDOW_OPTIONS | EXPERT_OPTIONS, "lfm2 moe": EXPERT_OPTIONS, "qwen3.5 moe": EXPERT_OPTIONS}.items():
         for how, arguments in options.items():
             yield f"{architecture} {how}", functools.partial(made, architecture, *arguments)

@@ -11,12 +11,19 @@ namespace {
 
 using onnx::OpSchema;
 
-// Element types of all outputs; the shape of the first from the queries and, if there is one, the
+constexpr size_t kFirstPastOfGroups = 3;  // input of GroupQueryAttention
+
+// Element types of all outputs, of grouped heads those of a cache its own; the shape of the first from the queries and, if there is one, the
 // number of features of the values at `value_input`.
 onnx::InferenceFunction inference_of(int value_input, bool is_like_first) {
   return [=](onnx::InferenceContext& context) {
-    for (size_t i = 0; i < context.getNumOutputs(); ++i)
-      onnx::propagateElemTypeFromInputToOutput(context, 0, i);
+    const bool is_grouped = context.getAttribute("kv_num_heads") != nullptr;
+    for (size_t i = 0; i < context.getNumOutputs(); ++i) {
+      const size_t past = i + kFirstPastOfGroups - 1;
+      const bool is_cache = is_grouped && (i == 1 || i == 2) && past < context.getNumInputs() &&
+                            context.getInputType(past);
+      onnx::propagateElemTypeFromInputToOutput(context, is_cache ? past : 0, i);
+    }
     if (!onnx::hasInputShape(context, 0)) return;
     onnx::TensorShapeProto shape = onnx::getInputShape(context, 0);
     if (!is_like_first) {
@@ -27,7 +34,7 @@ onnx::InferenceFunction inference_of(int value_input, bool is_like_first) {
       const onnx::TensorShapeProto& value = onnx::getInputShape(context, at);
       if (value.dim_size() != 3) return;
       // Of grouped heads the values are narrower than the queries, and both have heads of a width.
-      if (!context.getAttribute("kv_num_heads")) *shape.mutable_dim(2) = value.dim(2);
+      if (!is_grouped) *shape.mutable_dim(2) = value.dim(2);
     }
     *onnx::getOutputShape(context, 0) = shape;
   };
