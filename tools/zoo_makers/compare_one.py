@@ -16,6 +16,7 @@ def peer(model: str, feeds) -> list:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.add_session_config_entry("session.x64quantprecision", "1")  # exact sums on CPUs without VNNI
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")  # weights of 4 bits times floats, as a QDQ graph says
     return answers(onnxruntime, onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]), feeds)
 
 
@@ -57,7 +58,7 @@ def run_apart(_, session, run) -> dict:
 def run_shared(runtime, session, run) -> dict:
     """Each cache is one array, which every step reads and writes."""
     names = [one.name for one in session.get_outputs()]
-    caches = {name: runtime.OrtValue.ortvalue_from_numpy(run["steps"][0][name]) for name in run["carried"]}
+    caches = {name: runtime.OrtValue.ortvalue_from_numpy(run["steps"][0][name].copy()) for name in run["carried"]}
     places = {output: caches[name] for name, output in run["carried"].items()}
     found = {}
     for number, feeds in enumerate(run["steps"]):

@@ -153,9 +153,9 @@ void GroupedCache::append(const std::string& name, const std::string& fresh) {
     body_.add(p + "base = Concat<axis = 2>(past_" + name + ", " + p + "room)");
     base = p + "base";
   }
-  body_.unsqueeze(p + "positions", "positions", {1, 3});
+  body_.unsqueeze(p + "rows_of_new", "positions", {1, 3});
   body_.add(p + "fresh_shape = Shape(" + fresh + ")");
-  body_.add(p + "indices = Expand(" + p + "positions, " + p + "fresh_shape)");
+  body_.add(p + "indices = Expand(" + p + "rows_of_new, " + p + "fresh_shape)");
   body_.add("present_" + name + " = ScatterElements<axis = 2>(" + base + ", " + p + "indices, " +
             fresh + ")");
   body_.slice(p + "used", "present_" + name, "i0", "total", 2);
@@ -239,7 +239,9 @@ void GroupedCache::encode(const std::string& to, const std::string& from, const 
   const float most = bits_ == kNibbles ? 7.0F : 127.0F;
   body_.number(p + "lowest", -most - 1);
   body_.number(p + "highest", most);
-  body_.add(p + "ratio = Div(" + from + ", " + name + "_scale)");
+  body_.narrow(p + "narrow", from);  // rounded to the type of the queries, as rotation leaves it
+  body_.widen(p + "wide", p + "narrow");
+  body_.add(p + "ratio = Div(" + p + "wide, " + name + "_scale)");
   body_.add(p + "rounded = Round(" + p + "ratio)");
   body_.add(p + "codes = Clip(" + p + "rounded, " + p + "lowest, " + p + "highest)");
   std::string codes = p + "codes";
