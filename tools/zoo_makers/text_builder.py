@@ -51,6 +51,8 @@ LINEAR = {
     "tie_word_embeddings": False,
 }
 FEW_HEADS = {"num_attention_heads": 2, "num_key_value_heads": 2}  # of HEAD, for those that divide the hidden size among them
+WIDE_HEADS = {"global_head_dim": 2 * HEAD, "num_global_key_value_heads": 1, "sliding_window": WINDOW, "hidden_size_per_layer_input": 0,
+              "layer_types": ["sliding_attention", "full_attention"]}  # those of a layer that sees all
 STREAMS = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 4, 4]}
 LONG = {"rope_type": "longrope", "type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0 + 0.1 * i for i in range(HEAD // 2)],
         "long_factor": [1.0 + 0.5 * i for i in range(HEAD // 2)], "original_max_position_embeddings": 8}
@@ -103,10 +105,14 @@ ARCHITECTURES = {
     "gemma3": text("Gemma3", "Text", sliding_window=WINDOW, query_pre_attn_scalar=16, layer_types=["sliding_attention", "full_attention"]),
     "gemma3 vl": pictured("Gemma3", "gemma3_text", {"model_type": "siglip_vision_model"}, sliding_window=WINDOW, query_pre_attn_scalar=16,
                           layer_types=["sliding_attention", "full_attention"]),
+    "gemma4": pictured("Gemma4Unified", "gemma4_unified_text", {}, **WIDE_HEADS),
+    "gemma4 moe": pictured("Gemma4", "gemma4_text", {}, **WIDE_HEADS, **EXPERTS, top_k_experts=2, enable_moe_block=True),
     "phi": text("Phi", **FEW_HEADS, partial_rotary_factor=0.5),
     "phi3": text("Phi3", original_max_position_embeddings=64, sliding_window=None),
     "phi3 windowed": text("Phi3", original_max_position_embeddings=64, sliding_window=WINDOW),
     "phi3 long": text("Phi3", **FEW_HEADS, original_max_position_embeddings=8, sliding_window=None, rope_parameters=LONG),
+    "phi4": text("Phi3", **FEW_HEADS, original_max_position_embeddings=8, sliding_window=None, partial_rotary_factor=0.5,
+                 rope_parameters={**LONG, "partial_rotary_factor": 0.5, "short_factor": LONG["short_factor"][::2], "long_factor": LONG["long_factor"][::2]}),
     "nemotron": text("Nemotron", partial_rotary_factor=0.5),
     "olmo": text("Olmo"),
     "smollm3": text("SmolLM3", no_rope_layers=[1, 1], use_sliding_window=True, sliding_window=WINDOW, layer_types=["sliding_attention", "full_attention"]),
@@ -116,6 +122,7 @@ ARCHITECTURES = {
     "ernie": text("Ernie4_5"),
     "hunyuan": text("HunYuanDenseV1", rope_parameters={"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 1000.0, "factor": 1.0}),
     "lfm2": text("Lfm2", layer_types=["conv", "full_attention"], block_multiple_of=32),
+    "lfm2 vl": pictured("Lfm2Vl", "lfm2", {"model_type": "siglip2_vision_model"}, layer_types=["conv", "full_attention"], block_multiple_of=32),
     "lfm2 moe": text("Lfm2Moe", layer_types=["conv", "full_attention"], num_dense_layers=1, **EXPERTS),
     "gpt oss": text("GptOss", sliding_window=WINDOW, num_local_experts=4, num_experts_per_tok=2, intermediate_size=64,
                     layer_types=["sliding_attention", "full_attention"]),
@@ -189,15 +196,20 @@ def save_scales(file, scheme) -> None:
     file.write_text(json.dumps({"scales": {"k_scales": layers, "v_scales": layers}}), encoding="utf-8")
 
 
-def flatten_angles(self, config) -> None:
-    """The configuration of Gemma 3 as transformers 4 had it, and as the builder reads it: without a dictionary for each kind of layer."""
+def complete(self, config) -> None:
+    """Configurations of Gemma 3 and 4 as the builder reads them, without those of transformers 5 for each layer."""
+    is_fourth = isinstance(self, builder.Gemma4Model)
+    for one in (config, config.get_text_config()) if is_fourth else ():
+        one.allow_global_per_layer_attribute_access = True
     builder.Gemma2Model.make_config_init(self, config)
-    if type(self) is builder.Gemma3Model:  # pylint: disable=unidiomatic-typecheck  # not Gemma 4, which derives from it
+    if is_fourth:
+        config.global_head_dim, config.num_global_key_value_heads = WIDE_HEADS["global_head_dim"], WIDE_HEADS["num_global_key_value_heads"]
+    else:
         config.rope_local_base_freq = config.rope_parameters["sliding_attention"]["rope_theta"]
         config.rope_parameters = config.rope_parameters["full_attention"]
 
 
-builder.Gemma3Model.make_config_init = flatten_angles
+builder.Gemma3Model.make_config_init = complete
 
 
 def save_experts(folder, module) -> None:
@@ -328,8 +340,9 @@ def runs_of(model) -> list:
 
 def made(architecture, precision, options, part="model.onnx") -> Made:
     model = build(architecture, precision, options, part)
-    by_integers = precision != "fp32" and options.get("accuracy_level") != 0
-    return Made(model, runs_of(model), bound=5e-2 if by_integers or "kv_cache_quant_scheme" in options else 0)
+    # What ONNX Runtime multiplies in 8 bits: as a model asks for, and experts of 8 bits in any case.
+    by_integers = precision[:3] == "int" and options.get("accuracy_level") != 0 or options.get("moe_quant_type") == "int8"
+    return Made(model, runs_of(model), bound=5e-2 if by_integers else 0)
 
 
 def models():
