@@ -132,10 +132,18 @@ def test_grouped_of_open_extents():
 
 
 WINDOWS = {  # of the caches: rows, and how many tokens a query sees
-    "prompt_in_room": (grouped(0, 3, [3, 3], room=4), 4), "prompt_as_long": (grouped(0, 4, [4], room=4), 4), "prompt_of_more": (grouped(0, 9, [9, 9], room=4), 4),
-    "prompt_with_slack": (grouped(0, 9, [9], room=6), 4), "next_in_room": (grouped(3, 1, [4, 3], room=6), 4), "next": (grouped(7, 1, [8, 8], room=4), 4),
-    "next_of_lengths": (grouped(7, 1, [8, 5, 12], room=6), 4), "several": (grouped(7, 3, [10], room=5), 4), "several_that_evict": (grouped(7, 9, [16], room=5), 4),
-    "itself_alone": (grouped(7, 2, [9], room=3), 1), "packed": (grouped(7, 1, [8, 8], room=4, packed=True), 4), "sinks": (grouped(7, 1, [8, 8], room=6), 4),
+    "prompt_in_room": (grouped(0, 3, [3, 3], room=4), 4),
+    "prompt_as_long": (grouped(0, 4, [4], room=4), 4),
+    "prompt_of_more": (grouped(0, 9, [9, 9], room=4), 4),
+    "prompt_with_slack": (grouped(0, 9, [9], room=6), 4),
+    "next_in_room": (grouped(3, 1, [4, 3], room=6), 4),
+    "next": (grouped(7, 1, [8, 8], room=4), 4),
+    "next_of_lengths": (grouped(7, 1, [8, 5, 12], room=6), 4),
+    "several": (grouped(7, 3, [10], room=5), 4),
+    "several_that_evict": (grouped(7, 9, [16], room=5), 4),
+    "itself_alone": (grouped(7, 2, [9], room=3), 1),
+    "packed": (grouped(7, 1, [8, 8], room=4, packed=True), 4),
+    "sinks": (grouped(7, 1, [8, 8], room=6), 4),
 }
 
 
@@ -227,17 +235,20 @@ def test_embeddings(segments, mask, opset):
                     opset=opset, epsilon=1e-5))
 
 
+BY_TENSOR = {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR"}
+SCALES = {"sink": None, "ks": np.ones(1, F32), "vs": np.ones(1, F32)}
+
+
 @pytest.mark.parametrize("more, attributes", [
     ({}, {"sliding_window_cache": 1}), ({"attention_bias": random(1, 4, 1, 8)}, {"sliding_window_cache": 1, "local_window_size": 4}),
-    ({"past_key": None, "past_value": None}, {"sliding_window_cache": 1, "local_window_size": 4}), ({}, {"k_quant_type": "PER_TENSOR", "kv_cache_bit_width": 8}),
-    ({}, {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR", "kv_cache_bit_width": 8}), ({}, {"kv_cache_bit_width": 4}),
-    ({"sink": None, "ks": np.ones(1, F32), "vs": np.ones(1, F32)}, {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR", "kv_cache_bit_width": 2}),
-    ({"sink": None, "ks": np.ones(1, F32), "vs": np.ones(1, F32)}, {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR", "kv_cache_bit_width": 8}),
+    ({"past_key": None, "past_value": None}, {"sliding_window_cache": 1, "local_window_size": 4}),
+    ({}, {"k_quant_type": "PER_TENSOR", "kv_cache_bit_width": 8}), ({}, {"kv_cache_bit_width": 4}), ({}, {**BY_TENSOR, "kv_cache_bit_width": 8}),
+    (SCALES, {**BY_TENSOR, "kv_cache_bit_width": 2}), (SCALES, {**BY_TENSOR, "kv_cache_bit_width": 8}),
     ({"sink": None, "ks": None, "vs": None, "qn": np.ones(16, F32), "kn": np.ones(16, F32)}, {}),
 ])
 def test_caches_that_have_no_body_are_refused(more, attributes):
-    inputs = grouped(7, 1, [8, 8]) | more
-    model, _ = model_of("GroupQueryAttention", inputs, {"y": TensorProto.FLOAT}, {"cos", "sin"}, num_heads=4, kv_num_heads=2, do_rotary=1, **attributes)
+    heads = {"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1}
+    model, _ = model_of("GroupQueryAttention", grouped(7, 1, [8, 8]) | more, {"y": TensorProto.FLOAT}, {"cos", "sin"}, **heads, **attributes)
     with pytest.raises(gantry.UnsupportedError, match="GroupQueryAttention"):
         gantry.Session(model, device="CPU")
 

@@ -121,8 +121,9 @@ def steps_model():
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_steps_hand_on_their_caches(tmp_path, monkeypatch, capsys, is_shared):
     x = np.array([[1], [2]], np.float32)
-    run_of_two = {"name": "two", "steps": [{"past": np.zeros((2, 2), np.float32), "x": x}, {"x": x + 2}], "seen": [{"present": None}, {"present": (1, [2, 1])}],
-                  "carried": {"past": "present"}, "is_shared": is_shared}
+    steps = [{"past": np.zeros((2, 2), np.float32), "x": x}, {"x": x + 2}]
+    run_of_two = {"name": "two", "steps": steps, "seen": [{"present": None}, {"present": (1, [2, 1])}], "carried": {"past": "present"},
+                  "is_shared": is_shared}
     refused = {**run_of_two, "name": "refused", "steps": [{"past": np.zeros((3, 2), np.float32), "x": x}] * 2}
     file = tmp_path / "steps.onnx"
     made.Made(steps_model(), [run_of_two, refused]).save(file)

@@ -113,7 +113,9 @@ def distance(found, expected):
 
 
 def bound(values) -> float:
-    kinds = {str(np.asarray(one).dtype) for one in values if not isinstance(one, (list, dict))}
+    values = list(values.values()) if isinstance(values, dict) else values
+    parts = [part for one in values for part in (one if isinstance(one, list) else [one])]
+    kinds = {str(np.asarray(part).dtype) for part in parts if not isinstance(part, dict)}
     return max((RELATIVE[kind] for kind in kinds if kind in RELATIVE), default=1e-3)
 
 
@@ -149,7 +151,7 @@ def main() -> int:
         return 0
     why = {"from ONNX Runtime": apart}
     if isinstance(theirs, dict):
-        why["the first that differs"] = next(name for name in theirs if not is_near(distance(ours[name], theirs[name]), [theirs[name]], more))
+        why["the first that differs"] = next((name for name in theirs if not is_near(distance(ours[name], theirs[name]), theirs, more)), "")
     if expected is not None:
         why |= {"gantry from the framework": distance(ours, expected), "ONNX Runtime from the framework": distance(theirs, expected)}
     tell(verdict="differs", why=json.dumps(why))

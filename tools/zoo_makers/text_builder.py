@@ -22,7 +22,7 @@ from zoo_makers.made import Made
 
 import builder  # isort: skip  # of that folder
 
-logging.disable(logging.WARNING)
+logging.disable(logging.ERROR)
 HEAD = 32
 WORDS = 104
 WINDOW = 4
@@ -47,7 +47,8 @@ LINEAR = {
     "linear_value_head_dim": 16,
     "linear_num_key_heads": 2,
     "linear_num_value_heads": 4,
-    "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "mrope_section": [4, 2, 2], "mrope_interleaved": True},
+    "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5, "mrope_section": [4, 2, 2],
+                        "mrope_interleaved": True},
     "tie_word_embeddings": False,
 }
 FEW_HEADS = {"num_attention_heads": 2, "num_key_value_heads": 2}  # of HEAD, for those that divide the hidden size among them
@@ -75,9 +76,10 @@ def pictured(kind, text_kind, eye, **more):
 
 
 def listener():
-    config = transformers.WhisperConfig(d_model=64, encoder_layers=1, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, vocab_size=WORDS,
+    config = transformers.WhisperConfig(d_model=64, encoder_layers=1, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
+                                        vocab_size=WORDS, suppress_tokens=None, begin_suppress_tokens=None,
                                         encoder_ffn_dim=128, decoder_ffn_dim=128, num_mel_bins=8, max_source_positions=1500, max_target_positions=64,
-                                        pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1, suppress_tokens=None, begin_suppress_tokens=None)
+                                        pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1)
     return transformers.WhisperForConditionalGeneration(config)
 
 
@@ -86,8 +88,8 @@ ARCHITECTURES = {
     "llama tied": text("Llama", tie_word_embeddings=True),
     "llama biased": text("Llama", attention_bias=True, mlp_bias=True),
     "llama one key head": text("Llama", num_key_value_heads=1),
-    "llama 3": text("Llama", rope_parameters={"rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-                                              "original_max_position_embeddings": 32}),
+    "llama 3": text("Llama", rope_parameters={"rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0,
+                                              "high_freq_factor": 4.0, "original_max_position_embeddings": 32}),
     "llama linear": text("Llama", rope_parameters={"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}),
     "llama yarn": text("Mistral", sliding_window=None, rope_parameters={"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "beta_slow": 1.0,
                                                                        "beta_fast": 32.0, "original_max_position_embeddings": 4096}),
@@ -112,10 +114,11 @@ ARCHITECTURES = {
     "phi3 windowed": text("Phi3", original_max_position_embeddings=64, sliding_window=WINDOW),
     "phi3 long": text("Phi3", **FEW_HEADS, original_max_position_embeddings=8, sliding_window=None, rope_parameters=LONG),
     "phi4": text("Phi3", **FEW_HEADS, original_max_position_embeddings=8, sliding_window=None, partial_rotary_factor=0.5,
-                 rope_parameters={**LONG, "partial_rotary_factor": 0.5, "short_factor": LONG["short_factor"][::2], "long_factor": LONG["long_factor"][::2]}),
+                 rope_parameters={**LONG, "partial_rotary_factor": 0.5, **{name: LONG[name][::2] for name in ("short_factor", "long_factor")}}),
     "nemotron": text("Nemotron", partial_rotary_factor=0.5),
     "olmo": text("Olmo"),
-    "smollm3": text("SmolLM3", no_rope_layers=[1, 1], use_sliding_window=True, sliding_window=WINDOW, layer_types=["sliding_attention", "full_attention"]),
+    "smollm3": text("SmolLM3", no_rope_layers=[1, 1], use_sliding_window=True, sliding_window=WINDOW,
+                    layer_types=["sliding_attention", "full_attention"]),
     "granite": text("Granite", embedding_multiplier=2.0, attention_multiplier=0.2, residual_multiplier=0.5, logits_scaling=4.0),
     "granite hybrid": text("GraniteMoeHybrid", layer_types=["attention", "attention"], shared_intermediate_size=128, num_local_experts=0,
                            attention_multiplier=0.2, position_embedding_type="rope"),
@@ -157,7 +160,10 @@ OPTIONS = {
     "last logits": ("fp32", {"prune_lm_head": True}),
     "parted": ("fp32", {"fuse_qkv": False}),
     "joined": ("int4", {"accuracy_level": 0, "fuse_mlp_gate_up": True}),
-    **{f"cache {scheme}": ("fp32", {"kv_cache_quant_scheme": scheme}) for scheme in ("int8_per_tensor", "int8_per_channel", "int4_per_tensor", "int4_per_channel")},
+    **{
+        f"cache {scheme}": ("fp32", {"kv_cache_quant_scheme": scheme})
+        for scheme in ("int8_per_tensor", "int8_per_channel", "int4_per_tensor", "int4_per_channel")
+    },
 }
 WINDOW_OPTIONS = {
     "whole caches": ("fp32", {"windowed_kv_cache": False}),
@@ -168,6 +174,16 @@ EXPERT_OPTIONS = {
     "experts int8": ("int4", {"accuracy_level": 0, "moe_quant_type": "int8"}),
     "experts by columns": ("int4", {"accuracy_level": 0, "qmoe_block_size": 0}),
     "experts of 64": ("int4", {"accuracy_level": 0, "qmoe_block_size": 64}),
+}
+MORE = {
+    "phi": {"fp16": ("fp16", {})},  # MultiHeadAttention, since groups of halves are not for the CPU
+    "llama": OPTIONS,
+    "llama tied": OPTIONS,
+    "gemma3": WINDOW_OPTIONS,
+    "mistral windowed": WINDOW_OPTIONS,
+    "gpt oss": WINDOW_OPTIONS | EXPERT_OPTIONS,
+    "lfm2 moe": EXPERT_OPTIONS,
+    "qwen3.5 moe": EXPERT_OPTIONS,
 }
 
 
@@ -348,8 +364,8 @@ def made(architecture, precision, options, part="model.onnx") -> Made:
 def models():
     for architecture, (how, arguments) in itertools.product(ARCHITECTURES, ARGUMENTS.items()):
         for part in ("encoder", "decoder") if architecture == "whisper" else ("model",):
-            yield " ".join((architecture, *([part] if part != "model" else []), how)), functools.partial(made, architecture, *arguments, f"{part}.onnx")
-    for architecture, options in {"phi": {"fp16": ("fp16", {})}, "llama": OPTIONS, "llama tied": OPTIONS, "gemma3": WINDOW_OPTIONS, "mistral windowed": WINDOW_OPTIONS,
-                                  "gpt oss": WINDOW_OPTIONS | EXPERT_OPTIONS, "lfm2 moe": EXPERT_OPTIONS, "qwen3.5 moe": EXPERT_OPTIONS}.items():
+            name = f"{architecture} {how}" if part == "model" else f"{architecture} {part} {how}"
+            yield name, functools.partial(made, architecture, *arguments, f"{part}.onnx")
+    for architecture, options in MORE.items():
         for how, arguments in options.items():
             yield f"{architecture} {how}", functools.partial(made, architecture, *arguments)

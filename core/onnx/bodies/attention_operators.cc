@@ -13,8 +13,8 @@ using onnx::OpSchema;
 
 constexpr size_t kFirstPastOfGroups = 3;  // input of GroupQueryAttention
 
-// Element types of all outputs, of grouped heads those of a cache its own; the shape of the first from the queries and, if there is one, the
-// number of features of the values at `value_input`.
+// Element types of all outputs, of grouped heads those of a cache its own; the shape of the first
+// from the queries and, if there is one, the number of features of the values at `value_input`.
 onnx::InferenceFunction inference_of(int value_input, bool is_like_first) {
   return [=](onnx::InferenceContext& context) {
     const bool is_grouped = context.getAttribute("kv_num_heads") != nullptr;
