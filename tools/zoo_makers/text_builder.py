@@ -52,7 +52,7 @@ LINEAR = {
     "tie_word_embeddings": False,
 }
 FEW_HEADS = {"num_attention_heads": 2, "num_key_value_heads": 2}  # of HEAD, for those that divide the hidden size among them
-WIDE_HEADS = {"global_head_dim": 2 * HEAD, "num_global_key_value_heads": 1, "sliding_window": WINDOW, "hidden_size_per_layer_input": 0,
+WIDE_HEADS = {"global_head_dim": 2 * HEAD, "num_global_key_value_heads": 2, "sliding_window": WINDOW, "hidden_size_per_layer_input": 0,
               "layer_types": ["sliding_attention", "full_attention"]}  # those of a layer that sees all
 STREAMS = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 4, 4]}
 LONG = {"rope_type": "longrope", "type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0 + 0.1 * i for i in range(HEAD // 2)],
