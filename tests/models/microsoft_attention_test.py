@@ -131,6 +131,71 @@ def test_grouped_of_open_extents():
     check(model, feeds, only={name: lambda whole: seen(inputs, whole) for name in ("pk", "pv")})
 
 
+WINDOWS = {  # of the caches: rows, and how many tokens a query sees
+    "prompt_in_room": (grouped(0, 3, [3, 3], room=4), 4),
+    "prompt_as_long": (grouped(0, 4, [4], room=4), 4),
+    "prompt_of_more": (grouped(0, 9, [9, 9], room=4), 4),
+    "prompt_with_slack": (grouped(0, 9, [9], room=6), 4),
+    "next_in_room": (grouped(3, 1, [4, 3], room=6), 4),
+    "next": (grouped(7, 1, [8, 8], room=4), 4),
+    "next_of_lengths": (grouped(7, 1, [8, 5, 12], room=6), 4),
+    "several": (grouped(7, 3, [10], room=5), 4),
+    "several_that_evict": (grouped(7, 9, [16], room=5), 4),
+    "itself_alone": (grouped(7, 2, [9], room=3), 1),
+    "packed": (grouped(7, 1, [8, 8], room=4, packed=True), 4),
+    "sinks": (grouped(7, 1, [8, 8], room=6), 4),
+}
+
+
+def quantized(inputs, bits, kind):
+    """The caches in codes, with their scales; and the attributes that say so."""
+    heads, width = inputs["past_key"].shape[1::2]
+    inputs = inputs | {"head_sink": inputs.get("head_sink")}
+    for name in ("key", "value"):
+        shape = (1, heads, 1, width) if kind == "PER_CHANNEL" else (1,)
+        inputs[f"{name}_scale"] = np.random.default_rng(len(name)).uniform(0.01, 0.02, shape).astype(F32) * (16 if bits == 4 else 1)
+        codes = np.random.default_rng(len(name)).integers(-100, 100, inputs[f"past_{name}"].shape)
+        inputs[f"past_{name}"] = codes.astype(np.int8) if bits == 8 else codes[..., ::2].astype(np.uint8)
+    return inputs, {"k_quant_type": kind, "v_quant_type": kind, "kv_cache_bit_width": bits}
+
+
+def check_grouped(inputs, counts, dtype=TensorProto.FLOAT, opset=17, atol=1e-5, **attributes):
+    """`counts`: how many rows of the caches mean anything, for each row of the batch."""
+    kinds = {"y": dtype} | {name: helper.np_dtype_to_tensor_dtype(inputs["past_key"].dtype) for name in ("pk", "pv")}
+    model, feeds = model_of("GroupQueryAttention", inputs, kinds, {"cos", "sin"}, opset=opset, num_heads=4, kv_num_heads=2, do_rotary=1, **attributes)
+    known = {name: lambda whole: np.concatenate([whole[row, :, :count].reshape(-1) for row, count in enumerate(counts)]) for name in ("pk", "pv")}
+    return check(model, feeds, atol=atol, only=known)
+
+
+@OPSETS
+@pytest.mark.parametrize("bits", [0, 8])
+@pytest.mark.parametrize("case", WINDOWS)
+def test_grouped_over_the_last_tokens(case, bits, opset):
+    """Caches of a window, from which the oldest tokens are evicted, several at a time if there is slack."""
+    inputs, window = WINDOWS[case]
+    inputs, more = inputs | ({"head_sink": random(4)} if case == "sinks" else {}), {}
+    if bits:
+        inputs, more = quantized(inputs, bits, "PER_CHANNEL")
+    room, ends = inputs["past_key"].shape[2], inputs["seqlens_k"] + 1
+    gap = room - window + 1
+    counts = [end if end <= room else end - gap * -(-(end - room) // gap) for end in ends]
+    check_grouped(inputs, counts, opset=opset, sliding_window_cache=1, local_window_size=window, **more)
+
+
+@OPSETS
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("kind", ["PER_TENSOR", "PER_CHANNEL"])
+@pytest.mark.parametrize("case", ["prompt", "next", "next_of_lengths", "several", "in_place", "packed", "scores"])
+def test_grouped_over_quantized_caches(case, kind, bits, opset):
+    inputs, more = quantized(GROUPED[case], bits, kind)
+    check_grouped(inputs, inputs["seqlens_k"] + 1, opset=opset, **more)
+
+
+def test_grouped_in_halves_over_quantized_caches():
+    inputs, more = quantized(grouped(7, 1, [8, 5], dtype=F16), 8, "PER_TENSOR")
+    check_grouped(inputs, [8, 5], TensorProto.FLOAT16, atol=5e-3, **more)
+
+
 @OPSETS
 @pytest.mark.parametrize("op_type, more", [
     ("SkipLayerNormalization", {"beta": random(16, seed=2), "bias": None}),
@@ -170,13 +235,27 @@ def test_embeddings(segments, mask, opset):
                     opset=opset, epsilon=1e-5))
 
 
-@pytest.mark.parametrize("op_type, extra", [("GroupQueryAttention", {"sliding_window_cache": 1, "local_window_size": 4}), ("MultiHeadAttention", {})])
-def test_what_has_no_body_is_refused(op_type, extra):
-    if op_type == "GroupQueryAttention":
-        model, _ = model_of(op_type, grouped(7, 1, [8, 8]), {"y": TensorProto.FLOAT}, {"cos", "sin"}, num_heads=4, kv_num_heads=2, do_rotary=1, **extra)
-    else:
-        inputs = {"query": random(B, S, N * W), "key": random(B, S, N * W), "value": random(B, S, N * W)}
-        inputs |= {name: None for name in ("bias", "mask", "scores")} | {"pk": random(B, N, 9, W), "pv": random(B, N, 9, W), "pl": np.array([3], I32)}
-        model, _ = model_of(op_type, inputs, {"y": TensorProto.FLOAT}, num_heads=N)
-    with pytest.raises(gantry.UnsupportedError, match=op_type):
+BY_TENSOR = {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR"}
+SCALES = {"sink": None, "ks": np.ones(1, F32), "vs": np.ones(1, F32)}
+
+
+@pytest.mark.parametrize("more, attributes", [
+    ({}, {"sliding_window_cache": 1}), ({"attention_bias": random(1, 4, 1, 8)}, {"sliding_window_cache": 1, "local_window_size": 4}),
+    ({"past_key": None, "past_value": None}, {"sliding_window_cache": 1, "local_window_size": 4}),
+    ({}, {"k_quant_type": "PER_TENSOR", "kv_cache_bit_width": 8}), ({}, {"kv_cache_bit_width": 4}), ({}, {**BY_TENSOR, "kv_cache_bit_width": 8}),
+    (SCALES, {**BY_TENSOR, "kv_cache_bit_width": 2}), (SCALES, {**BY_TENSOR, "kv_cache_bit_width": 8}),
+    ({"sink": None, "ks": None, "vs": None, "qn": np.ones(16, F32), "kn": np.ones(16, F32)}, {}),
+])
+def test_caches_that_have_no_body_are_refused(more, attributes):
+    heads = {"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1}
+    model, _ = model_of("GroupQueryAttention", grouped(7, 1, [8, 8]) | more, {"y": TensorProto.FLOAT}, {"cos", "sin"}, **heads, **attributes)
+    with pytest.raises(gantry.UnsupportedError, match="GroupQueryAttention"):
+        gantry.Session(model, device="CPU")
+
+
+def test_what_has_no_body_is_refused():
+    inputs = {"query": random(B, S, N * W), "key": random(B, S, N * W), "value": random(B, S, N * W)}
+    inputs |= {name: None for name in ("bias", "mask", "scores")} | {"pk": random(B, N, 9, W), "pv": random(B, N, 9, W), "pl": np.array([3], I32)}
+    model, _ = model_of("MultiHeadAttention", inputs, {"y": TensorProto.FLOAT}, num_heads=N)
+    with pytest.raises(gantry.UnsupportedError, match="MultiHeadAttention"):
         gantry.Session(model, device="CPU")

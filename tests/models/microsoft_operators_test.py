@@ -423,6 +423,14 @@ def test_linear_attention(rule, heads, past, length, wide):
     compare("LinearAttention", linear_inputs(rule, heads, past, length, wide), [F32, F32], update_rule=rule, q_num_heads=heads[0], kv_num_heads=heads[1], scale=0.0 if wide else 0.7, atol=1e-4)
 
 
+@pytest.mark.parametrize("rule", ["linear", "gated", "delta", "gated_delta"])
+@pytest.mark.parametrize("heads", [(2, 4), (1, 3)])
+def test_linear_attention_of_keys_that_heads_share(rule, heads):
+    """Keys of as many heads as the queries, fewer than the values have, as the builder of text models writes it for Qwen 3.5."""
+    inputs = linear_inputs(rule, heads, True, 5, False)
+    compare("LinearAttention", inputs | {"k": inputs["k"][..., :heads[0] * 8]}, [F32, F32], update_rule=rule, q_num_heads=heads[0], kv_num_heads=heads[1], atol=1e-4)
+
+
 @pytest.mark.parametrize("window", [1, 3, 8])
 def test_windows_of_states_are_the_states_of_prefixes(window):
     """Which ONNX Runtime's CPU lacks: slot j has the state after all but the last window - 1 - j positions, and zeros where there is none."""

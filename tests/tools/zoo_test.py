@@ -83,7 +83,7 @@ def test_what_gantry_alone_refuses(tmp_path, monkeypatch, capsys):
 def test_a_kind_that_is_none(zoo, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         run(zoo, monkeypatch, "--kinds", "torch")
-    assert "expected some of scikit, boosting, torch_modules, torch_models, rewritten, found torch" in capsys.readouterr().err
+    assert "expected some of scikit, boosting, torch_modules, torch_models, rewritten, text_builder, found torch" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("script, expected", [
@@ -107,6 +107,35 @@ def test_a_difference_is_told_with_the_framework_beside_it(tmp_path, monkeypatch
     line = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert line["verdict"] == "differs"
     assert json.loads(line["why"]) == {"from ONNX Runtime": pytest.approx(1 / 3), "gantry from the framework": pytest.approx(1 / 3), "ONNX Runtime from the framework": 0}
+
+
+def steps_model():
+    """The sum of what was given: `past`, `x` [batch, 1] and `present` [batch, 2]."""
+    text = """joined = Concat<axis = 1>(past, x)
+              present = Slice(joined, from, to, axis)"""
+    constants = {name: np.array([value], np.int64) for name, value in (("from", -2), ("to", 99), ("axis", 1))}
+    model, _ = small_graph(text, {"past": np.zeros((2, 2), np.float32), "x": np.zeros((2, 1), np.float32)}, constants)
+    return model
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_steps_hand_on_their_caches(tmp_path, monkeypatch, capsys, is_shared):
+    x = np.array([[1], [2]], np.float32)
+    steps = [{"past": np.zeros((2, 2), np.float32), "x": x}, {"x": x + 2}]
+    run_of_two = {"name": "two", "steps": steps, "seen": [{"present": None}, {"present": (1, [2, 1])}], "carried": {"past": "present"},
+                  "is_shared": is_shared}
+    refused = {**run_of_two, "name": "refused", "steps": [{"past": np.zeros((3, 2), np.float32), "x": x}] * 2}
+    file = tmp_path / "steps.onnx"
+    made.Made(steps_model(), [run_of_two, refused]).save(file)
+    assert verdict_of(file, monkeypatch, capsys) == "agrees"
+    found = compare_one.peer(str(file), [run_of_two])
+    np.testing.assert_array_equal(found["two, step 0, present"], [[0, 1], [0, 2]])
+    assert [row.tolist() for row in found["two, step 1, present"]] == [[1, 3], [2]]
+    monkeypatch.setattr(compare_one, "own", lambda model, feeds: {**found, "two, step 1, present": [np.float32([1, 4]), np.float32([2])]})
+    monkeypatch.setattr(sys, "argv", ["compare_one.py", str(file)])
+    assert compare_one.main() == 0
+    line = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert line["verdict"] == "differs" and json.loads(line["why"])["the first that differs"] == "two, step 1, present"
 
 
 NAN = float("nan")

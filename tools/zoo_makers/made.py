@@ -10,10 +10,10 @@ import onnx
 
 @dataclasses.dataclass
 class Made:
-    """A model with inputs for it; what the framework itself answers, where it does; and how far answers may be apart, of their largest value, where
-    that is more than compare_one.py's."""
+    """A model with inputs for it, or with runs of several steps (text_builder.py); what the framework itself answers, where it does; and how far
+    answers may be apart, of their largest value, where that is more than compare_one.py's."""
     model: onnx.ModelProto
-    feeds: dict
+    feeds: dict | list
     expected: list = None
     bound: float = 0
 

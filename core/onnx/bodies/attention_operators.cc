@@ -11,12 +11,20 @@ namespace {
 
 using onnx::OpSchema;
 
-// Infers the element types of all outputs, and the shape of the first one from the queries and, if
-// there is a `value_input`, the number of features of the values.
+constexpr size_t kFirstPastOfGroups = 3;  // input of GroupQueryAttention
+
+// Infers the element types of all outputs (the caches of GroupQueryAttention have their own), and
+// the shape of the first one from the queries and, if there is a `value_input`, the number of
+// features of the values.
 onnx::InferenceFunction inference_of(int value_input, bool is_like_first) {
   return [=](onnx::InferenceContext& context) {
-    for (size_t i = 0; i < context.getNumOutputs(); ++i)
-      onnx::propagateElemTypeFromInputToOutput(context, 0, i);
+    const bool is_grouped = context.getAttribute("kv_num_heads") != nullptr;
+    for (size_t i = 0; i < context.getNumOutputs(); ++i) {
+      const size_t past = i + kFirstPastOfGroups - 1;
+      const bool is_cache = is_grouped && (i == 1 || i == 2) && past < context.getNumInputs() &&
+                            context.getInputType(past);
+      onnx::propagateElemTypeFromInputToOutput(context, is_cache ? past : 0, i);
+    }
     if (!onnx::hasInputShape(context, 0)) return;
     onnx::TensorShapeProto shape = onnx::getInputShape(context, 0);
     if (!is_like_first) {
@@ -28,7 +36,7 @@ onnx::InferenceFunction inference_of(int value_input, bool is_like_first) {
       if (value.dim_size() != 3) return;
       // With grouped heads the values have fewer features than the queries, but heads of equal
       // width.
-      if (!context.getAttribute("kv_num_heads")) *shape.mutable_dim(2) = value.dim(2);
+      if (!is_grouped) *shape.mutable_dim(2) = value.dim(2);
     }
     *onnx::getOutputShape(context, 0) = shape;
   };

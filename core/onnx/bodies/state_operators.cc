@@ -175,6 +175,10 @@ bool build_linear_attention(const BodyContext& context, BodyText& body) {
         "expected one of q_num_heads and kv_num_heads to be a multiple of the other");
   }
   const int64_t per_head = has_more_queries ? q_heads / kv_heads : 1;
+  // Of fewer query heads the keys may have as many as they, which heads of values share too.
+  const int64_t q_features = extent_of(context, 0, 2);
+  const int64_t k_features = extent_of(context, 1, 2);
+  const bool has_few_keys = !has_more_queries && q_features > 0 && k_features == q_features;
 
   const auto by_time = [&](const std::string& to, const std::string& tensor, int64_t heads) {
     body.add(to + "_wide = Cast<to = 1>(" + tensor + ")");
@@ -182,7 +186,7 @@ bool build_linear_attention(const BodyContext& context, BodyText& body) {
     body.add(to + "_by_time = Transpose<perm = [1, 0, 2, 3]>(" + to + "_heads)");
   };
   by_time("q", "query", q_heads);
-  by_time("k", "key", kv_heads);
+  by_time("k", "key", has_few_keys ? q_heads : kv_heads);
   by_time("v", "value", kv_heads);
   body.extent("key_width", "k_heads", 3);
   body.extent("value_width", "v_heads", 3);
@@ -198,22 +202,27 @@ bool build_linear_attention(const BodyContext& context, BodyText& body) {
     body.add("width_root = Sqrt(width_in_floats)");
     body.add("scale = Reciprocal(width_root)");
   }
+  // Heads of values that share one of `tensor`, [time, batch, heads, width].
+  const auto share = [&](const std::string& to, const std::string& tensor) {
+    body.unsqueeze(to + "_single", tensor, {3});
+    body.add(to + "_copies = Expand(" + to + "_single, times)");
+    body.reshape(to + "_rows", to + "_copies",
+                 std::vector<std::string>{"keep", "heads", "one", "key_width"});
+  };
   body.add("q_scaled = Mul(q_by_time, scale)");
   if (has_more_queries) {
     body.reshape("q_rows", "q_scaled",
                  std::vector<std::string>{"keep", "heads", "queries", "key_width"});
   } else {
-    // Key and value heads that share a query head.
-    body.ints("q_count", {q_heads});
-    body.ints("sharers", {kv_heads / q_heads});
+    body.ints("times", {1, 1, 1, kv_heads / q_heads, 1});
     body.ints("one", {1});
-    body.unsqueeze("q_single", "q_scaled", {3});
-    body.add("q_times = Concat<axis = 0>(one, one, one, sharers, one)");
-    body.add("q_copies = Expand(q_single, q_times)");
-    body.reshape("q_rows", "q_copies",
-                 std::vector<std::string>{"keep", "heads", "one", "key_width"});
+    share("q", "q_scaled");
   }
-  body.unsqueeze("k_rows", "k_by_time", {3});
+  if (has_few_keys) {
+    share("k", "k_by_time");
+  } else {
+    body.unsqueeze("k_rows", "k_by_time", {3});
+  }
   body.unsqueeze("v_rows", "v_by_time", {3});
   std::string streams = "q_rows, k_rows, v_rows";
   int count = 3;

@@ -183,7 +183,7 @@ def test_what_the_kernels_refuse_runs_in_parts(cuda):
 
 
 def test_what_is_refused(cuda):
-    model, feeds = group_model(grouped(7, 1, [8, 8]), sliding_window_cache=1, local_window_size=4)
+    model, feeds = group_model(grouped(7, 1, [8, 8]), sliding_window_cache=1)
     with pytest.raises(RuntimeError, match="a cache that slides"):
         cuda.run(model, feeds)
 
