@@ -150,7 +150,7 @@ class ExpertsKernel final : public sdk::Kernel {
     multiply(call, first_, routes, tokens, order, made);
     if (has_third_) multiply(call, third_, routes, tokens, order, lines);
     if (code_.empty()) return made;
-    auto* features = call.scratch<float>(count * width + kTileStep);
+    auto* features = call.scratch<float>(count * width);
     constexpr int64_t kElementsPerTask = 1 << 12;
     call.parallel_for(count, std::max<int64_t>(1, kElementsPerTask / width),
                       [&](int64_t begin, int64_t end) {
