@@ -104,16 +104,16 @@ class ExpertsKernel final : public sdk::Kernel {
     const int64_t hidden = first_.shape.inner;
     const auto experts = static_cast<int64_t>(first_.matrices.size());
     const int64_t tokens = input.rank > 0 ? input.count(0, input.rank - 1) : 0;
-    require(input.rank > 0 && input[input.rank - 1] == hidden,
-            "the last extent of input 0 is that of a row of fc1's weights, ", hidden);
-    require(logits.element_count() == tokens * experts,
-            "input 1 has a logit of each token for each expert, in all ", tokens * experts);
+    require("the last extent of input 0 (a row of fc1's weights)", hidden,
+            input.rank > 0 ? input[input.rank - 1] : 0);
+    require("the elements of input 1 (a logit of each token for each expert)", tokens * experts,
+            logits.element_count());
     gantry_tensor& target = call.output(0, GANTRY_FLOAT, input);
     if (tokens == 0) return;
     const float* weights = nullptr;
     if (call.has_input(kRouterWeights)) {
-      require(call.shape(kRouterWeights).element_count() == tokens * experts,
-              "input 14 has a weight of each token for each expert, in all ", tokens * experts);
+      require("the elements of input 14 (a weight of each token for each expert)", tokens * experts,
+              call.shape(kRouterWeights).element_count());
       weights = call.data<float>(kRouterWeights);
     }
     const Routes routes =
@@ -126,10 +126,11 @@ class ExpertsKernel final : public sdk::Kernel {
   }
 
  private:
-  void require(bool condition, const char* expected, int64_t count) const {
-    if (condition) return;
-    throw sdk::Error(GANTRY_INVALID_ARGUMENT,
-                     label_ + ": expected that " + expected + std::to_string(count));
+  void require(const char* subject, int64_t expected, int64_t found) const {
+    if (found == expected) return;
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT, label_ + ": " + subject + ": expected " +
+                                                  std::to_string(expected) + ", found " +
+                                                  std::to_string(found));
   }
 
   void multiply(sdk::Call& call, const ExpertLayer& layer, const Routes& routes,
