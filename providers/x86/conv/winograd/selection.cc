@@ -200,7 +200,7 @@ struct Times {
 };
 
 /// Times the candidates in interleaved rounds. After two rounds, slow ones are dropped.
-Times measure_all(const Geometry& g, Candidate two, Candidate four, int threads) {
+Times measure_all(const Geometry& g, Candidate of_two, Candidate of_four, int threads) {
   constexpr int kRounds = 3;
   constexpr int kRoundsOfAll = 2;
   constexpr double kFarBehind = 1.25;
@@ -212,8 +212,8 @@ Times measure_all(const Geometry& g, Candidate two, Candidate four, int threads)
   Times times{kLong, kLong, kLong};
   with_threads(threads, [&] {
     const Direct direct(g, source.data(), target.data(), bias.data());
-    const Own two(g, two, threads, source.data(), target.data(), bias.data());
-    const Own four(g, four, threads, source.data(), target.data(), bias.data());
+    const Own two(g, of_two, threads, source.data(), target.data(), bias.data());
+    const Own four(g, of_four, threads, source.data(), target.data(), bias.data());
     for (int round = 0; round < kRounds; ++round) {
       const double best = std::min({times.direct, times.two, times.four});
       const auto takes_part = [&](double least) {
