@@ -14,26 +14,26 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int kRank = 4;
+constexpr int kAttentionRank = 4;
 constexpr int64_t kFewQueries = 4;  // for which keys are not packed
 
 /// A tensor of a run by the axes of its view.
 struct Strided {
   const float* data = nullptr;
-  std::array<int64_t, kRank> extents{};
-  std::array<int64_t, kRank> strides{};  ///< in elements
-  int64_t group = 1;                     ///< heads that read one of these in succession
+  std::array<int64_t, kAttentionRank> extents{};
+  std::array<int64_t, kAttentionRank> strides{};  ///< in elements
+  int64_t group = 1;                              ///< heads that read one of these in succession
 
   /// By the four axes of a view, of which a tensor of rank 3 lacks the first.
   Strided(const float* elements, const sdk::Shape& shape, const View& view)
       : data(elements), group(view.group) {
-    const int lacking = std::max(0, kRank - shape.rank);
+    const int lacking = std::max(0, kAttentionRank - shape.rank);
     const auto step_along = [&](int axis) {
       int64_t step = 1;
       for (int i = shape.rank - 1; i > axis; --i) step *= shape[i];
       return step;
     };
-    for (size_t i = 0; i < kRank; ++i) {
+    for (size_t i = 0; i < kAttentionRank; ++i) {
       const int axis = view.order[i] - lacking;
       extents[i] = axis < 0 ? 1 : shape[axis];
       strides[i] = step_along(axis);
@@ -55,15 +55,15 @@ struct Strided {
 /// all.
 struct Mask {
   const float* data = nullptr;
-  std::array<int64_t, kRank> extents{1, 1, 1, 1};
-  std::array<int64_t, kRank> strides{};
+  std::array<int64_t, kAttentionRank> extents{1, 1, 1, 1};
+  std::array<int64_t, kAttentionRank> strides{};
 
   Mask() = default;
   explicit Mask(const gantry_tensor& tensor) : data(static_cast<const float*>(tensor.data)) {
     const sdk::Shape shape(tensor);
     int64_t step = 1;
     for (int axis = shape.rank - 1; axis >= 0; --axis) {
-      const auto i = static_cast<size_t>(axis + kRank - shape.rank);
+      const auto i = static_cast<size_t>(axis + kAttentionRank - shape.rank);
       extents[i] = shape[axis];
       strides[i] = shape[axis] == 1 ? 0 : step;
       step *= shape[axis];
@@ -88,12 +88,13 @@ class AttentionKernel final : public sdk::Kernel {
     const Strided value = read(call, value_slot_, attention_.value);
     const Mask mask = mask_slot_ >= 0 ? Mask(call.input(mask_slot_)) : Mask();
     const int64_t keys = visible_keys(key, mask);
-    const std::array<int64_t, kRank> result = check(query, key, value, mask, keys);
-    std::array<int64_t, kRank> extents{};
-    for (size_t i = 0; i < kRank; ++i)
+    const std::array<int64_t, kAttentionRank> result = check(query, key, value, mask, keys);
+    std::array<int64_t, kAttentionRank> extents{};
+    for (size_t i = 0; i < kAttentionRank; ++i)
       extents[i] = result[static_cast<size_t>(attention_.target.order[i])];
     const int rank = attention_.rank;
-    gantry_tensor& target = call.output(0, GANTRY_FLOAT, {extents.data() + (kRank - rank), rank});
+    gantry_tensor& target =
+        call.output(0, GANTRY_FLOAT, {extents.data() + (kAttentionRank - rank), rank});
     if (sdk::Shape(target).element_count() == 0) return;
     const Strided to(static_cast<const float*>(target.data), sdk::Shape(target), attention_.target);
     if (keys == 0) {  // sums of nothing
@@ -127,14 +128,14 @@ class AttentionKernel final : public sdk::Kernel {
   }
 
   /// Extents of the result. INVALID_ARGUMENT if the tensors do not fit each other.
-  [[nodiscard]] std::array<int64_t, kRank> check(const Strided& query, const Strided& key,
-                                                 const Strided& value, const Mask& mask,
-                                                 int64_t keys) const {
+  [[nodiscard]] std::array<int64_t, kAttentionRank> check(const Strided& query, const Strided& key,
+                                                          const Strided& value, const Mask& mask,
+                                                          int64_t keys) const {
     const auto fail = [&](const std::string& what) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT, label_ + ": " + what);
     };
-    std::array<int64_t, kRank> result{query.extents[0], query.extents[1], query.extents[2],
-                                      value.extents[3]};
+    std::array<int64_t, kAttentionRank> result{query.extents[0], query.extents[1], query.extents[2],
+                                               value.extents[3]};
     for (size_t axis = 0; axis < 2; ++axis) {
       const bool is_head = axis == 1;
       for (const int64_t extent :
@@ -153,7 +154,7 @@ class AttentionKernel final : public sdk::Kernel {
       fail("as many values as keys were expected, " + std::to_string(key.extents[3]) +
            ", and there are " + std::to_string(value.extents[2]));
     }
-    for (size_t axis = 2; axis < kRank; ++axis) {
+    for (size_t axis = 2; axis < kAttentionRank; ++axis) {
       const int64_t scores = axis == 2 ? query.extents[2] : keys;
       if (mask.extents[axis] != 1 && mask.extents[axis] != scores) {
         fail("the mask has " + std::to_string(mask.extents[axis]) + " elements on axis " +

@@ -6,7 +6,7 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int kRank = 4;
+constexpr int kHeadsRank = 4;
 
 std::string_view symbol_of(const sdk::GraphIndex& index, uint32_t value, int axis) {
   const gantry_value_info& info = *index.graph().values[value];
@@ -22,8 +22,9 @@ int64_t known(const sdk::GraphIndex& index, uint32_t value, int axis) {
 /// True if `wide`, [batch, heads, count, length, width], has the extents of `narrow`, [batch,
 /// heads, length, width], on the other axes.
 bool has_axis_more(const sdk::GraphIndex& index, uint32_t narrow, uint32_t wide) {
-  if (index.value(narrow).rank() != kRank || index.value(wide).rank() != kRank + 1) return false;
-  for (int axis = 0; axis < kRank; ++axis) {
+  if (index.value(narrow).rank() != kHeadsRank || index.value(wide).rank() != kHeadsRank + 1)
+    return false;
+  for (int axis = 0; axis < kHeadsRank; ++axis) {
     if (!is_same_extent(index, narrow, axis, wide, axis < 2 ? axis : axis + 1)) return false;
   }
   return true;
@@ -48,7 +49,7 @@ std::optional<Repeats> repeats_of(const sdk::GraphIndex& index, uint32_t value,
            index.node(node).op_type() == op;
   };
   const uint32_t merge = own_producer(value);
-  if (!is(merge, "Reshape") || index.value(value).rank() != kRank) return std::nullopt;
+  if (!is(merge, "Reshape") || index.value(value).rank() != kHeadsRank) return std::nullopt;
   const uint32_t wide = index.raw(merge).inputs[0];
   const uint32_t expand = own_producer(wide);
   if (!is(expand, "Expand") && !is(expand, "Tile")) return std::nullopt;

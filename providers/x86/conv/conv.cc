@@ -25,7 +25,7 @@ namespace gantry::x86 {
 namespace {
 
 /// The plan for an input shape and a number of threads.
-struct Plan {
+struct LibraryPlan {
   Dims input;
   Dims output;
   Window::Placed placed;
@@ -46,17 +46,17 @@ class ConvKernel final : public sdk::Kernel {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
-    return std::make_unique<PlanCache<Plan>>();
+    return std::make_unique<PlanCache<LibraryPlan>>();
   }
 
   void run(sdk::Call& call) const override {
-    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    auto& cache = static_cast<PlanCache<LibraryPlan>&>(*call.context());
     const sdk::Shape input = call.shape(slots_.source);
     shape_.check_input(input);
     const int threads = call.thread_count();
     cache.key.assign(input.data, input.data + input.rank);
     cache.key.push_back(threads);
-    Plan& plan = cache.get([&] { return make_plan({input.data, input.data + input.rank}); });
+    LibraryPlan& plan = cache.get([&] { return make_plan({input.data, input.data + input.rank}); });
     gantry_tensor& target = call.output(slots_.target, dtype_of(fusion_.target.type()),
                                         {plan.output.data(), static_cast<int>(plan.output.size())});
     if (plan.is_empty) return;
@@ -152,8 +152,8 @@ class ConvKernel final : public sdk::Kernel {
     return describe({input, type, last}, weights, target, placed, variant);
   }
 
-  [[nodiscard]] Plan make_plan(const Dims& input) const {
-    Plan plan;
+  [[nodiscard]] LibraryPlan make_plan(const Dims& input) const {
+    LibraryPlan plan;
     plan.input = input;
     plan.placed = shape_.window.place({input.begin() + 2, input.end()});
     plan.output = shape_.output_of(input, plan.placed);
@@ -168,7 +168,8 @@ class ConvKernel final : public sdk::Kernel {
   /// The descriptor that the weights were packed for, or a new one. A new one is made if the first
   /// is slow: given the weights' layout, oneDNN may find a faster implementation. So results do not
   /// depend on whether the layout came from the compiled-model cache.
-  [[nodiscard]] Described described_for(const Plan& plan, int threads, Variant variant) const {
+  [[nodiscard]] Described described_for(const LibraryPlan& plan, int threads,
+                                        Variant variant) const {
     if (likely_ && variant == Variant::kPlain && likely_->threads == threads &&
         likely_->input == plan.input && is_fast(likely_->described.primitive) &&
         likely_->described.primitive.weights_desc() == packed_.desc())
@@ -178,7 +179,7 @@ class ConvKernel final : public sdk::Kernel {
     });
   }
 
-  static std::vector<int64_t> key_of(const Plan& plan, int threads, Variant variant) {
+  static std::vector<int64_t> key_of(const LibraryPlan& plan, int threads, Variant variant) {
     std::vector<int64_t> key = plan.input;
     key.insert(key.end(), {threads, static_cast<int64_t>(variant)});
     return key;
@@ -191,7 +192,7 @@ class ConvKernel final : public sdk::Kernel {
     for (int i = 0; i < source.rank(); ++i) {
       if (source.extent(i) != input[static_cast<size_t>(i)]) return;
     }
-    const Plan plan = make_plan(input);
+    const LibraryPlan plan = make_plan(input);
     if (plan.is_empty) return;
     const int threads = args.threads();
     const bool in_place = plan.is_target_inner && may_replace_addend(args.index, fusion_);
@@ -200,12 +201,13 @@ class ConvKernel final : public sdk::Kernel {
                     [this, plan, threads, variant] { return make_new(plan, threads, variant); });
   }
 
-  [[nodiscard]] FusedPrimitive make(const Plan& plan, int threads, Variant variant) const {
+  [[nodiscard]] FusedPrimitive make(const LibraryPlan& plan, int threads, Variant variant) const {
     std::optional<FusedPrimitive> made = prepared_.take(key_of(plan, threads, variant));
     return made ? std::move(*made) : make_new(plan, threads, variant);
   }
 
-  [[nodiscard]] FusedPrimitive make_new(const Plan& plan, int threads, Variant variant) const {
+  [[nodiscard]] FusedPrimitive make_new(const LibraryPlan& plan, int threads,
+                                        Variant variant) const {
     const Described described = described_for(plan, threads, variant);
     FusedPrimitive fused;
     fused.source = Operand::input(

@@ -81,7 +81,7 @@ struct ConvTransposeShape {
 };
 
 /// The plan for an input shape and a number of threads.
-struct Plan {
+struct TransposedPlan {
   Dims input;
   Dims output;
   bool is_empty = false;
@@ -101,11 +101,11 @@ class ConvTransposeKernel final : public sdk::Kernel {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
-    return std::make_unique<PlanCache<Plan>>();
+    return std::make_unique<PlanCache<TransposedPlan>>();
   }
 
   void run(sdk::Call& call) const override {
-    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    auto& cache = static_cast<PlanCache<TransposedPlan>&>(*call.context());
     const sdk::Shape input = call.shape(slots_.source);
     if (input.rank != static_cast<int>(shape_.weights.size()) || input[1] != shape_.weights[0]) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT, label_ + ": the input was expected to have rank " +
@@ -116,7 +116,9 @@ class ConvTransposeKernel final : public sdk::Kernel {
     const int threads = call.thread_count();
     cache.key.assign(input.data, input.data + input.rank);
     cache.key.push_back(threads);
-    Plan& plan = cache.get([&] { return make_plan({input.data, input.data + input.rank}); });
+    TransposedPlan& plan = cache.get([&] {
+      return make_plan({input.data, input.data + input.rank});
+    });
     const sdk::Shape output(plan.output.data(), static_cast<int>(plan.output.size()));
     gantry_tensor& target = call.output(slots_.target, dtype_of(fusion_.target.type()), output);
     if (plan.is_empty) return;
@@ -164,8 +166,8 @@ class ConvTransposeKernel final : public sdk::Kernel {
     return {best_implementation(label_, described), post_ops.addend_argument};
   }
 
-  [[nodiscard]] Plan make_plan(const Dims& input) const {
-    Plan plan;
+  [[nodiscard]] TransposedPlan make_plan(const Dims& input) const {
+    TransposedPlan plan;
     plan.input = input;
     plan.output = shape_.output_of(input);
     for (int64_t& extent : plan.output) extent = std::max<int64_t>(extent, 0);
@@ -175,7 +177,7 @@ class ConvTransposeKernel final : public sdk::Kernel {
     return plan;
   }
 
-  [[nodiscard]] FusedPrimitive make(const Plan& plan, Variant variant) const {
+  [[nodiscard]] FusedPrimitive make(const TransposedPlan& plan, Variant variant) const {
     const Described described = describe_with(packed_, any(), [&](const Desc& weights) {
       return describe(plan.input, weights, variant);
     });

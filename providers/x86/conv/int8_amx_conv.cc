@@ -17,7 +17,7 @@ namespace gantry::x86 {
 namespace {
 
 /// One shape of input.
-struct Plan : ConvPlan {
+struct AmxPlan : ConvPlan {
   TileConvolution convolution;
   std::optional<TileLayout> layout;
 
@@ -45,13 +45,13 @@ class Int8AmxConvKernel final : public sdk::Kernel {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
-    return std::make_unique<PlanCache<Plan>>();
+    return std::make_unique<PlanCache<AmxPlan>>();
   }
 
   void run(sdk::Call& call) const override {
-    run_convolution<Plan>(
+    run_convolution<AmxPlan>(
         call, shape_, slots_, [&](const sdk::Shape& input) { return make_plan(input); },
-        [&](const Plan& plan) {
+        [&](const AmxPlan& plan) {
           run_tiles(call, plan.convolution, *plan.layout,
                     {static_cast<const uint8_t*>(plan.source),
                      static_cast<const uint8_t*>(plan.addend), static_cast<uint8_t*>(plan.target)});
@@ -59,9 +59,9 @@ class Int8AmxConvKernel final : public sdk::Kernel {
   }
 
  private:
-  [[nodiscard]] Plan make_plan(const sdk::Shape& input) const {
+  [[nodiscard]] AmxPlan make_plan(const sdk::Shape& input) const {
     const Window& window = shape_.window;
-    Plan plan(shape_, input);
+    AmxPlan plan(shape_, input);
     if (plan.is_empty) return plan;
     TileConvolution& c = plan.convolution;
     c.order = order_;

@@ -22,7 +22,7 @@ constexpr int64_t kMostPixels = 256;
 constexpr int64_t kLeastWeights = 128 << 10;  // fewer stay in the L2 cache from run to run
 
 /// One shape of input.
-struct Plan : ConvPlan {
+struct VnniPlan : ConvPlan {
   VnniConvolution convolution;
   int64_t pixels = 0;  ///< of the output
   int64_t tiles = 0;   ///< in all panels
@@ -38,17 +38,17 @@ class Int8VnniConvKernel final : public sdk::Kernel {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
-    return std::make_unique<PlanCache<Plan>>();
+    return std::make_unique<PlanCache<VnniPlan>>();
   }
 
   void run(sdk::Call& call) const override {
-    run_convolution<Plan>(
+    run_convolution<VnniPlan>(
         call, shape_, slots_, [&](const sdk::Shape& input) { return make_plan(input); },
-        [&](const Plan& plan) { convolve(call, plan); });
+        [&](const VnniPlan& plan) { convolve(call, plan); });
   }
 
  private:
-  void convolve(sdk::Call& call, const Plan& plan) const {
+  void convolve(sdk::Call& call, const VnniPlan& plan) const {
     constexpr int64_t kProductsPerTask = 1 << 20;
     const VnniConvolution& c = plan.convolution;
     const int64_t products = plan.pixels * c.weight_bytes() / plan.tiles;
@@ -61,9 +61,9 @@ class Int8VnniConvKernel final : public sdk::Kernel {
     });
   }
 
-  [[nodiscard]] Plan make_plan(const sdk::Shape& input) const {
+  [[nodiscard]] VnniPlan make_plan(const sdk::Shape& input) const {
     const Window& window = shape_.window;
-    Plan plan(shape_, input);
+    VnniPlan plan(shape_, input);
     if (plan.is_empty) return plan;
     plan.pixels = plan.output[0] * plan.output[2] * plan.output[3];
     VnniConvolution& c = plan.convolution;

@@ -22,7 +22,7 @@ constexpr int64_t kMostChannels = 8;
 constexpr int64_t kMostProducts = 160;  // multiply-adds of an output element
 
 /// One shape of input.
-struct Plan {
+struct NchwPlan {
   Dims output;
   bool is_empty = false;
   NchwWindow window;
@@ -43,15 +43,17 @@ class NchwConvKernel final : public sdk::Kernel {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
-    return std::make_unique<PlanCache<Plan>>();
+    return std::make_unique<PlanCache<NchwPlan>>();
   }
 
   void run(sdk::Call& call) const override {
-    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    auto& cache = static_cast<PlanCache<NchwPlan>&>(*call.context());
     const sdk::Shape input = call.shape(slots_.source);
     shape_.check_input(input);
     cache.key.assign(input.data, input.data + input.rank);
-    const Plan& plan = cache.get([&] { return make_plan({input.data, input.data + input.rank}); });
+    const NchwPlan& plan = cache.get([&] {
+      return make_plan({input.data, input.data + input.rank});
+    });
     gantry_tensor& target = call.output(slots_.target, GANTRY_FLOAT,
                                         {plan.output.data(), static_cast<int>(plan.output.size())});
     if (plan.is_empty) return;
@@ -64,10 +66,10 @@ class NchwConvKernel final : public sdk::Kernel {
   }
 
  private:
-  [[nodiscard]] Plan make_plan(const Dims& input) const {
+  [[nodiscard]] NchwPlan make_plan(const Dims& input) const {
     const Window& window = shape_.window;
     const Window::Placed placed = window.place({input.begin() + 2, input.end()});
-    Plan plan;
+    NchwPlan plan;
     plan.output = shape_.output_of(input, placed);
     for (int64_t& extent : plan.output) extent = std::max<int64_t>(extent, 0);
     plan.is_empty = std::count(plan.output.begin(), plan.output.end(), 0) > 0;
@@ -94,7 +96,7 @@ class NchwConvKernel final : public sdk::Kernel {
 
   /// A task is a block of channels of a strip of rows. Tasks are ordered strip by strip, so that a
   /// thread prepares the rows of a strip once for all its blocks.
-  void convolve(sdk::Call& call, const Plan& plan, const float* source, const float* addend,
+  void convolve(sdk::Call& call, const NchwPlan& plan, const float* source, const float* addend,
                 float* target) const {
     constexpr int64_t kProductsPerThread = 1 << 17;
     const NchwWindow& w = plan.window;

@@ -86,7 +86,7 @@ Geometry geometry_of(const Dims& input, const Dims& output, const Window::Placed
           placed.pads_begin[1]};
 }
 
-struct Plan : ConvPlan {
+struct WinogradPlan : ConvPlan {
   std::optional<Convolution> convolution;
 
   using ConvPlan::ConvPlan;
@@ -112,19 +112,19 @@ class WinogradConvKernel final : public sdk::Kernel {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
-    return std::make_unique<PlanCache<Plan>>();
+    return std::make_unique<PlanCache<WinogradPlan>>();
   }
 
   void run(sdk::Call& call) const override {
     const int threads = call.thread_count();
     const auto make = [&](const sdk::Shape& input) {
-      Plan plan(shape_, input);
+      WinogradPlan plan(shape_, input);
       if (plan.is_empty) return plan;
       plan.convolution.emplace(geometry_of(plan.input, plan.output, plan.placed), tile_, form_,
                                threads, steps_);
       return plan;
     };
-    run_convolution<Plan>(call, shape_, slots_, make, [&](const Plan& plan) {
+    run_convolution<WinogradPlan>(call, shape_, slots_, make, [&](const WinogradPlan& plan) {
       const sdk::Span span = call.span(span_);
       const winograd::Operands operands = {plan.source_floats(),
                                            static_cast<const float*>(weights_.get()), bias_.data(),

@@ -14,7 +14,7 @@ namespace gantry::x86 {
 namespace {
 
 /// The shape of all results, and one that tensors are broadcast to.
-struct Extents {
+struct BroadcastExtents {
   int rank = 0;
   std::array<int64_t, kMostAxes> of{};
 
@@ -33,7 +33,7 @@ class ElementwiseKernel final : public sdk::Kernel {
   }
 
   void run(sdk::Call& call) const override {
-    const Extents extents = broadcast(call);
+    const BroadcastExtents extents = broadcast(call);
     const size_t results = program_.results.size();
     auto* targets = call.scratch<float*>(static_cast<int64_t>(results));
     for (size_t i = 0; i < results; ++i) {
@@ -50,8 +50,8 @@ class ElementwiseKernel final : public sdk::Kernel {
   }
 
  private:
-  [[nodiscard]] Extents broadcast(const sdk::Call& call) const {
-    Extents to;
+  [[nodiscard]] BroadcastExtents broadcast(const sdk::Call& call) const {
+    BroadcastExtents to;
     for (const int slot : slots_) to.rank = std::max(to.rank, call.shape(slot).rank);
     if (to.rank > kMostAxes) fail("its operands have more than 8 axes");
     to.of.fill(1);

@@ -13,8 +13,6 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kGrain = 1 << 13;  // elements that justify a thread
-
 std::optional<Scaling> scaling_of(const sdk::NodeView& node) {
   if (node.op_type() != "BatchNormalization" || !is_constant_f32(node.input(1)))
     return std::nullopt;
@@ -51,13 +49,14 @@ class Int8BatchNormKernel final : public sdk::Kernel {
     const float* factors = scaling_.scale.data();
     const float* shifts = scaling_.shift.data();
     if (is_target_formatted_ || pixels == 1) {
-      call.parallel_for(count / channels, 1 + kGrain / channels, [&](int64_t begin, int64_t end) {
-        for (int64_t at = begin * channels; at < end * channels; at += channels)
-          scale_each(pair_, factors, shifts, from + at, to + at, channels);
-      });
+      call.parallel_for(count / channels, 1 + kInt8Grain / channels,
+                        [&](int64_t begin, int64_t end) {
+                          for (int64_t at = begin * channels; at < end * channels; at += channels)
+                            scale_each(pair_, factors, shifts, from + at, to + at, channels);
+                        });
       return;
     }
-    call.parallel_for(count / pixels, 1 + kGrain / pixels, [&](int64_t begin, int64_t end) {
+    call.parallel_for(count / pixels, 1 + kInt8Grain / pixels, [&](int64_t begin, int64_t end) {
       for (int64_t plane = begin; plane < end; ++plane) {
         const int64_t at = plane * pixels;
         const int64_t channel = plane % channels;

@@ -15,8 +15,7 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kGrain = 1 << 13;  // elements that justify a thread
-constexpr size_t kMostAxes = 8;
+constexpr size_t kMostInt8Axes = 8;
 
 /// Clamped to finite values, so that 0 times the factor stays 0. An attention mask may have the
 /// largest float as its scale.
@@ -52,8 +51,8 @@ Int8Binary pair_of(const sdk::NodeView& node, const Fusion& fusion, bool is_swap
 /// neighbouring axes merged where possible.
 struct Walk {
   size_t axes = 0;
-  std::array<int64_t, kMostAxes> extents{};
-  std::array<int64_t, kMostAxes> steps{};
+  std::array<int64_t, kMostInt8Axes> extents{};
+  std::array<int64_t, kMostInt8Axes> steps{};
 
   void add(int64_t extent, int64_t step) {
     if (extent == 1) return;
@@ -104,7 +103,7 @@ class Int8BinaryKernel final : public sdk::Kernel {
     auto* const to = static_cast<uint8_t*>(target.data);
     if (walk.axes < 2) {  // one run
       const bool is_single = walk.axes == 0 || walk.steps[0] == 0;
-      call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+      call.parallel_for(count, kInt8Grain, [&](int64_t begin, int64_t end) {
         if (is_single) {
           pair_all(pair_, whole + begin, *second, to + begin, end - begin);
         } else {
@@ -114,7 +113,7 @@ class Int8BinaryKernel final : public sdk::Kernel {
       return;
     }
     const int64_t length = walk.extents[0];
-    call.parallel_for(count / length, 1 + kGrain / length, [&](int64_t begin, int64_t end) {
+    call.parallel_for(count / length, 1 + kInt8Grain / length, [&](int64_t begin, int64_t end) {
       for (int64_t run = begin; run < end; ++run)
         make(walk, whole + run * length, second + walk.offset(run), to + run * length);
     });
@@ -130,7 +129,7 @@ class Int8BinaryKernel final : public sdk::Kernel {
   }
 
   void check(const sdk::Shape& shape, const sdk::Shape& other) const {
-    bool fits = other.rank <= shape.rank && static_cast<size_t>(shape.rank) <= kMostAxes;
+    bool fits = other.rank <= shape.rank && static_cast<size_t>(shape.rank) <= kMostInt8Axes;
     for (int i = 1; fits && i <= other.rank; ++i) {
       const int64_t extent = other[other.rank - i];
       fits = extent == 1 || extent == shape[shape.rank - i];
@@ -151,7 +150,7 @@ class Int8BinaryKernel final : public sdk::Kernel {
 
   [[nodiscard]] Walk walk_of(const sdk::Shape& shape, const sdk::Shape& other,
                              bool is_formatted) const {
-    std::array<int64_t, kMostAxes> steps{};  // by axis of the result
+    std::array<int64_t, kMostInt8Axes> steps{};  // by axis of the result
     int64_t step = 1;
     for_each_axis(other.rank, is_formatted, [&](int axis) {
       const auto own = static_cast<size_t>(axis + shape.rank - other.rank);
@@ -184,7 +183,7 @@ std::string int8_binary_refusal(const GraphIndex& index, const Fusion& fusion) {
       ((op == "Add" || op == "Sub" || op == "Mul") && view.since_version() >= 7) ||
       (op == "Sum" && view.since_version() >= 8);
   if (!is_known || view.input_count() != 2) return "no kernel for this operator in int8";
-  if (view.output(0).rank() > static_cast<int>(kMostAxes)) return "it has more than 8 axes";
+  if (view.output(0).rank() > static_cast<int>(kMostInt8Axes)) return "it has more than 8 axes";
   if (!has_shape_of_result(index, fusion.root, 0) && !has_shape_of_result(index, fusion.root, 1))
     return "none of its operands is known to have the shape of the result";
   return int8_bounds_of(fusion.epilogue) ? "" : "a function behind it that is no bound, in int8";

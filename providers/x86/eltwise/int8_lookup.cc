@@ -11,7 +11,7 @@ struct Int8LookupFusion : Fusion {
   Int8Lookup lookup;
 };
 
-constexpr int64_t kGrain = 1 << 14;  // elements that justify a thread
+constexpr int64_t kLookupGrain = 1 << 14;  // elements that justify a thread
 
 class Int8LookupKernel final : public sdk::Kernel {
  public:
@@ -29,7 +29,7 @@ class Int8LookupKernel final : public sdk::Kernel {
     // Such functions often precede nodes that know only the dense order.
     const uint8_t* from = source_.in_order(call, target_is_formatted_);
     auto* const to = static_cast<uint8_t*>(target.data);
-    call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+    call.parallel_for(count, kLookupGrain, [&](int64_t begin, int64_t end) {
       map_bytes(table_, from + begin, to + begin, end - begin);
     });
   }

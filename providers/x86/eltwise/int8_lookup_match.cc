@@ -15,7 +15,8 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr size_t kMostNodes = 64;  // of a function; exporters' longest patterns have some twenty
+constexpr size_t kMostNodesOfFunction =
+    64;  // of a function; exporters' longest patterns have some twenty
 
 using Floats = std::array<float, kInt8Values>;
 
@@ -85,7 +86,7 @@ class Search {
     if (node == GANTRY_NONE || index_.raw(node).outputs[0] != value || !may_take_(node))
       return false;
     if (!nodes_.insert(node).second) return true;
-    if (nodes_.size() > kMostNodes) return false;
+    if (nodes_.size() > kMostNodesOfFunction) return false;
     const sdk::NodeView view = index_.node(node);
     if (is_dequantize(view)) {
       if (!quantization_of(view)) return false;

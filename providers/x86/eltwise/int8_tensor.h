@@ -11,6 +11,9 @@
 
 namespace gantry::x86 {
 
+/// Elements of a kernel of one operation that justify a thread.
+constexpr int64_t kInt8Grain = 1 << 13;
+
 /// An int8 source of any rank.
 struct Int8Source {
   int slot = 0;

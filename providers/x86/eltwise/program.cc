@@ -16,7 +16,7 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr size_t kMostNodes = 4096;  // of a set
+constexpr size_t kMostNodesOfSet = 4096;  // of a set
 
 struct Named {
   std::string_view op;
@@ -166,7 +166,7 @@ sdk::ElementwiseRules rules_of(const sdk::GraphIndex& index,
     return sdk::has_equal_extents(index, sdk::result_of(index, producer),
                                   sdk::result_of(index, reader));
   };
-  rules.max_nodes = kMostNodes;
+  rules.max_nodes = kMostNodesOfSet;
   return rules;
 }
 

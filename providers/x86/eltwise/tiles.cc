@@ -31,9 +31,9 @@ int64_t tile_of(const TilePass& pass) {
 }
 
 /// Memory of one thread: a tile for each slot.
-class Part {
+class TilePart {
  public:
-  Part(const TilePass& pass, int64_t tile, float* memory, float** places, int64_t* filled)
+  TilePart(const TilePass& pass, int64_t tile, float* memory, float** places, int64_t* filled)
       : pass_(pass), tile_(tile), memory_(memory), places_(places), filled_(filled) {
     const size_t count = pass.operand_count + pass.result_count + pass.buffers;
     for (size_t place = 0; place < count; ++place) places_[place] = own(place);
@@ -196,7 +196,7 @@ void run_tiles(sdk::Call& call, const TilePass& pass) {
   auto* filled = call.scratch<int64_t>(parts * operands);
   call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
-      const Part own(pass, tile, memory + part * places * tile, pointers + part * places,
+      const TilePart own(pass, tile, memory + part * places * tile, pointers + part * places,
                      filled + part * operands);
       for (int64_t index = part * tiles / parts; index < (part + 1) * tiles / parts; ++index)
         own.run(index * tile);

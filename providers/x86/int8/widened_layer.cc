@@ -17,7 +17,7 @@ namespace {
 
 /// Consecutive weights of a result that one instruction multiplies and adds.
 constexpr int64_t kPair = 2;
-constexpr int64_t kQuad = 4;
+constexpr int64_t kChannelQuad = 4;
 
 int64_t padded_panels(const WidenedConvolution& c) {
   return (c.is_depthwise() ? 1 : c.groups) * c.panels();
@@ -60,22 +60,22 @@ void fill_quads(const WidenedLayer::Plain& plain, const WidenedConvolution& c,
                 const BytePanelsLayout& layout, void* memory) {
   with_threads(machine_threads(), [&] {
     for_each(padded_panels(c), [&](int64_t panel) {
-      fill_panel(plain, c, panel, kQuad, layout.panel(memory, panel));
+      fill_panel(plain, c, panel, kChannelQuad, layout.panel(memory, panel));
       layout.pack(memory, panel);
     });
   });
 }
 
 ExtraCounts extras_of(const WidenedLayer::Plain& plain, const WidenedConvolution& c) {
-  const int64_t size = panel_bytes(plain, c, kQuad);
+  const int64_t size = panel_bytes(plain, c, kChannelQuad);
   ExtraCounts extras(static_cast<size_t>(padded_panels(c) * 2));
   with_threads(machine_threads(), [&] {
     for_each(padded_panels(c), [&](int64_t panel) {
       std::vector<int8_t> weights(static_cast<size_t>(size));
-      fill_panel(plain, c, panel, kQuad, weights.data());
+      fill_panel(plain, c, panel, kChannelQuad, weights.data());
       for (int64_t half = 0; half < 2; ++half) {
         extras[static_cast<size_t>(panel * 2 + half)] =
-            count_extras(weights.data(), half, size / kQuad / kWidenedPanel);
+            count_extras(weights.data(), half, size / kChannelQuad / kWidenedPanel);
       }
     });
   });
@@ -101,7 +101,7 @@ std::optional<ExtraCounts> cached_extras(sdk::Choices& choices, const WidenedLay
                                          const WidenedConvolution& c) {
   constexpr char kName[] = "extra quads";
   if (c.is_depthwise()) return std::nullopt;
-  const int64_t quads = panel_bytes(plain, c, kQuad) / kQuad / kWidenedPanel;
+  const int64_t quads = panel_bytes(plain, c, kChannelQuad) / kChannelQuad / kWidenedPanel;
   const std::string* kept = choices.find(kName);
   if (kept && kept->empty()) return std::nullopt;
   if (kept) {
@@ -157,7 +157,9 @@ void WidenedLayer::pack(const gantry_host* host, sdk::Choices& choices, const Pl
   const Digest content =
       cached_digest(choices, "content", [&] { return digest_of(plain.numbers, count, form); });
   const std::optional<ExtraCounts> extras = cached_extras(choices, plain, form_);
-  if (extras) layout_.emplace(panel_bytes(plain, form_, kQuad) / kQuad / kWidenedPanel, *extras);
+  if (extras)
+    layout_.emplace(panel_bytes(plain, form_, kChannelQuad) / kChannelQuad / kWidenedPanel,
+                    *extras);
   form += extras ? "/quads/" + text_of(*extras) : "/pairs";
   const int64_t size_bytes =
       layout_ ? layout_->size_bytes() : padded_panels(form_) * panel_bytes(plain, form_, kPair);

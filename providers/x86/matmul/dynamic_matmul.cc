@@ -76,7 +76,7 @@ struct Extents {
 };
 
 /// The plan for a number of threads.
-struct Plan {
+struct DynamicPlan {
   FusedVariants variants;
   dnnl::memory right;
 };
@@ -102,11 +102,11 @@ class DynamicMatMulKernel final : public sdk::Kernel {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
-    return std::make_unique<PlanCache<Plan>>();
+    return std::make_unique<PlanCache<DynamicPlan>>();
   }
 
   void run(sdk::Call& call) const override {
-    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    auto& cache = static_cast<PlanCache<DynamicPlan>&>(*call.context());
     check(call.shape(left_slot_), extents_.left(), 0);
     check(call.shape(right_slot_), extents_.right(), 1);
     const sdk::Shape output(output_.data(), static_cast<int>(output_.size()));
@@ -118,7 +118,7 @@ class DynamicMatMulKernel final : public sdk::Kernel {
           label_ + ": the tensor added to the result has another shape than the result");
     }
     cache.key.assign({call.thread_count()});
-    Plan& plan = cache.get([&] { return Plan{{}, memory_of(extents_.right())}; });
+    DynamicPlan& plan = cache.get([&] { return DynamicPlan{{}, memory_of(extents_.right())}; });
     const gantry_tensor& left = call.input(left_slot_);
     const gantry_tensor& right = call.input(right_slot_);
     plan.right.set_data_handle(const_cast<void*>(right.data));

@@ -4,9 +4,15 @@
 // with packed weights, or says why it refuses (fuse/implementation.h).
 #pragma once
 
+#include <cstdint>
+
 #include "fuse/implementation.h"
 
 namespace gantry::x86 {
+
+/// Rows of the left-hand matrix for which oneDNN's layout of the weights is chosen if their number
+/// is dynamic.
+constexpr int64_t kGuessedRows = 64;
 
 /// f32, the matrix packed in panels. Needs AVX2 or AVX-512.
 Made make_packed_matmul(const KernelArgs& args);

@@ -20,8 +20,6 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are dynamic
-
 // By oneDNN.
 class LibraryMatMulKernel final : public sdk::Kernel {
  public:

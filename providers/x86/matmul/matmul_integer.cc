@@ -13,10 +13,8 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are dynamic
-
 /// The plan for a number of rows.
-struct Plan {
+struct IntegerPlan {
   Operand source;
   Operand target;
   Scratchpad scratchpad;
@@ -30,17 +28,17 @@ class LibraryMatMulInteger final : public sdk::Kernel {
   explicit LibraryMatMulInteger(const KernelArgs& args) : operands_(args) { pack(args); }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
-    return std::make_unique<PlanCache<Plan>>();
+    return std::make_unique<PlanCache<IntegerPlan>>();
   }
 
   void run(sdk::Call& call) const override {
-    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    auto& cache = static_cast<PlanCache<IntegerPlan>&>(*call.context());
     const IntegerOperands::Tensors tensors = operands_.of(call);
     if (tensors.rows == 0) return;
     const int threads = call.thread_count();
     cache.key.assign({tensors.rows, threads});
-    Plan& plan = cache.get([&] {
-      Plan made;
+    IntegerPlan& plan = cache.get([&] {
+      IntegerPlan made;
       with_threads(threads, [&] { made = make_plan(tensors.rows); });
       return made;
     });
@@ -53,7 +51,7 @@ class LibraryMatMulInteger final : public sdk::Kernel {
 
  private:
   /// Binds the scales and the zero point of this run.
-  void bind(sdk::Call& call, Plan& plan) const {
+  void bind(sdk::Call& call, IntegerPlan& plan) const {
     if (operands_.scale_slot >= 0)
       plan.scale.set_data_handle(const_cast<float*>(operands_.scales_of(call)));
     if (operands_.zero_slot < 0) return;
@@ -76,7 +74,7 @@ class LibraryMatMulInteger final : public sdk::Kernel {
     return {engine(), source, weights, bias_desc(), target, attr};
   }
 
-  [[nodiscard]] Plan make_plan(int64_t rows) const {
+  [[nodiscard]] IntegerPlan make_plan(int64_t rows) const {
     struct Described {
       dnnl::matmul::primitive_desc primitive;
     };
@@ -84,7 +82,7 @@ class LibraryMatMulInteger final : public sdk::Kernel {
         describe_with(packed_, Desc(matrix_dims(), Type::s8, Tag::any),
                       [&](const Desc& weights) { return Described{describe(rows, weights)}; });
     const dnnl::matmul::primitive_desc& pd = described.primitive;
-    Plan plan;
+    IntegerPlan plan;
     plan.source = Operand::input(pd.src_desc(), pd.src_desc());
     plan.target = Operand::output(pd.dst_desc(), pd.dst_desc());
     plan.scratchpad = Scratchpad(pd.scratchpad_desc());

@@ -7,7 +7,7 @@
 namespace gantry::x86 {
 namespace {
 
-struct Plan {
+struct LoopsPlan {
   PoolOperands::Placed placed;
   PoolLoops loops;
 };
@@ -17,17 +17,17 @@ class LoopsPool final : public sdk::Kernel {
   explicit LoopsPool(PoolOperands&& operands) : operands_(std::move(operands)) {}
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
-    return std::make_unique<PlanCache<Plan>>();
+    return std::make_unique<PlanCache<LoopsPlan>>();
   }
 
   void run(sdk::Call& call) const override {
-    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    auto& cache = static_cast<PlanCache<LoopsPlan>&>(*call.context());
     const sdk::Shape input = call.shape(static_cast<int>(operands_.source_slot));
     cache.key.assign(input.data, input.data + input.rank);
-    const Plan& plan = cache.get([&] {
+    const LoopsPlan& plan = cache.get([&] {
       PoolOperands::Placed placed = operands_.place(cache.key);
       PoolLoops loops = operands_.loops_of(placed);
-      return Plan{std::move(placed), std::move(loops)};
+      return LoopsPlan{std::move(placed), std::move(loops)};
     });
     void* const target = operands_.target_of(call, plan.placed);
     if (plan.placed.is_empty) return;

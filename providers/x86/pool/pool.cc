@@ -15,7 +15,7 @@
 namespace gantry::x86 {
 namespace {
 
-struct Plan {
+struct LibraryPlan {
   PoolOperands::Placed placed;
   // With oneDNN:
   Operand source;
@@ -38,11 +38,11 @@ class LibraryPool final : public sdk::Kernel {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
-    return std::make_unique<PlanCache<Plan>>();
+    return std::make_unique<PlanCache<LibraryPlan>>();
   }
 
   void run(sdk::Call& call) const override {
-    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    auto& cache = static_cast<PlanCache<LibraryPlan>&>(*call.context());
     const gantry_tensor& source = call.input(static_cast<int>(operands_.source_slot));
     const sdk::Shape input(source);
     const int threads = call.thread_count();
@@ -50,9 +50,9 @@ class LibraryPool final : public sdk::Kernel {
     cache.key.assign(input.data, input.data + input.rank);
     cache.key.push_back(threads);
     cache.key.push_back(is_for_library ? 1 : 0);
-    Plan& plan = cache.get([&] {
-      if (std::optional<Plan> made = prepared_.take(cache.key)) return std::move(*made);
-      Plan made;
+    LibraryPlan& plan = cache.get([&] {
+      if (std::optional<LibraryPlan> made = prepared_.take(cache.key)) return std::move(*made);
+      LibraryPlan made;
       with_threads(threads, [&] {
         made = make_plan({input.data, input.data + input.rank}, is_for_library);
       });
@@ -84,8 +84,8 @@ class LibraryPool final : public sdk::Kernel {
   }
 
   /// `is_for_library`: oneDNN's code, unless that is reference code; else own loops.
-  [[nodiscard]] Plan make_plan(const Dims& input, bool is_for_library) const {
-    Plan plan;
+  [[nodiscard]] LibraryPlan make_plan(const Dims& input, bool is_for_library) const {
+    LibraryPlan plan;
     plan.placed = operands_.place(input);
     const PoolOperands::Placed& placed = plan.placed;
     if (placed.is_empty) return plan;
@@ -143,7 +143,7 @@ class LibraryPool final : public sdk::Kernel {
   }
 
   PoolOperands operands_;
-  Prepared<Plan> prepared_;  // last
+  Prepared<LibraryPlan> prepared_;  // last
 };
 
 }  // namespace

@@ -18,13 +18,13 @@
 namespace gantry::x86 {
 namespace {
 
-enum Input : uint32_t { kWScale = 8, kWZero, kRScale, kRZero };
+enum QuantizedInput : uint32_t { kWScale = 8, kWZero, kRScale, kRZero };
 
 constexpr int64_t kGates = gates_of(CellKind::kLstm);
 /// Most products of a sum that fits 32 bits, whatever the zero points.
 constexpr int64_t kMostProducts = 32768;
 
-LayerForm form_of(const sdk::NodeView& node) {
+LayerForm quantized_form_of(const sdk::NodeView& node) {
   LayerForm form(CellKind::kLstm, kGates, node);
   form.is_batch_first = false;  // the operator has no such attribute
   form.input = node.input(kLayerW).extent(1);
@@ -55,7 +55,7 @@ std::optional<std::vector<int32_t>> zero_points_of(const sdk::ValueView& zeros,
 class DynamicQuantizeLstm final : public RecurrentLayer {
  public:
   explicit DynamicQuantizeLstm(const KernelArgs& args)
-      : RecurrentLayer(form_of(args.index.node(args.fusion.root)),
+      : RecurrentLayer(quantized_form_of(args.index.node(args.fusion.root)),
                        LayerParting::by_units(kProductsToPart),
                        args.index.node(args.fusion.root).label()) {
     const sdk::NodeView node = args.index.node(args.fusion.root);
@@ -190,7 +190,7 @@ std::string dynamic_quantize_lstm_refusal(const GraphIndex& index, const Fusion&
     return "its biases are not constant";
   std::string reason = layer_refusal(node, "LSTM");
   if (!reason.empty()) return reason;
-  const LayerForm form = form_of(node);
+  const LayerForm form = quantized_form_of(node);
   if (form.hidden < 1 || form.input < 1 ||
       node.get_int("hidden_size", form.hidden) != form.hidden ||
       (node.input(kLayerB).present() &&

@@ -16,9 +16,8 @@ namespace {
 // second nothing is gained.
 constexpr int64_t kFewTiles = 16;
 constexpr int64_t kManyTiles = 28;
-constexpr int64_t kMostTiles = 112;  // of a group that all cores share
 constexpr int64_t kLineBytes = 64;
-constexpr double kLeastWork = 4e5;  // multiply-adds that justify another thread: some 5 us
+constexpr double kLeastWorkOfThread = 4e5;  // multiply-adds that justify another thread: some 5 us
 
 /// Rounds up to an odd number of cache lines, so that elements stored at this stride fall into
 /// different cache sets.
@@ -74,7 +73,8 @@ Convolution::Convolution(const Geometry& geometry, Tile tile, Form form, int thr
 void Convolution::divide() {
   const double work = static_cast<double>(tiles_ * positions_of(tile_)) *
                       static_cast<double>(geometry_.channels * geometry_.filters);
-  threads_ = static_cast<int>(std::clamp(work / kLeastWork, 1.0, static_cast<double>(threads_)));
+  threads_ =
+      static_cast<int>(std::clamp(work / kLeastWorkOfThread, 1.0, static_cast<double>(threads_)));
   const int64_t room = cache_elements();
   if (form_ == Form::kTaps) {
     // As few equal parts of a panel as possible, each of which fits the cache.

@@ -17,6 +17,9 @@
 
 namespace gantry::x86::winograd {
 
+/// Tiles that are transformed and multiplied at a time if all threads share them.
+constexpr int64_t kMostTiles = 112;
+
 /// Extents of one convolution.
 struct Geometry {
   int64_t batch = 1;

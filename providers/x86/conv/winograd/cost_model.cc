@@ -11,7 +11,6 @@ namespace {
 /// Channels are rounded up to a multiple of this.
 constexpr int64_t kVector = 16;
 /// Tiles that share one transform of the weights, as in convolution.cc.
-constexpr int64_t kMostTiles = 112;
 
 // In multiply-adds of the direct convolution. Measured with AVX-512 and AVX2, which agree within a
 // tenth.

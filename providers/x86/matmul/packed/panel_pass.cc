@@ -10,17 +10,17 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kFloatBytes = sizeof(float);
 constexpr int64_t kBytesOfLine = 64;
 constexpr int64_t kBytesAhead = 2048;
 
 /// Memory of the calling thread for the floats of a panel, valid until its next call.
 float* room_for(int64_t count) {
   struct alignas(kBytesOfLine) Line {  // loads that cross a line take twice as long
-    float floats[kBytesOfLine / kFloat];
+    float floats[kBytesOfLine / kFloatBytes];
   };
   static thread_local std::vector<Line> lines;
-  const auto wanted = static_cast<size_t>(divided_up(count * kFloat, kBytesOfLine));
+  const auto wanted = static_cast<size_t>(divided_up(count * kFloatBytes, kBytesOfLine));
   if (lines.size() < wanted) lines.resize(wanted);
   return lines.data()->floats;
 }
