@@ -197,7 +197,7 @@ void run_tiles(sdk::Call& call, const TilePass& pass) {
   call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       const TilePart own(pass, tile, memory + part * places * tile, pointers + part * places,
-                     filled + part * operands);
+                         filled + part * operands);
       for (int64_t index = part * tiles / parts; index < (part + 1) * tiles / parts; ++index)
         own.run(index * tile);
     }
