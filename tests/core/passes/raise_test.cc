@@ -70,9 +70,9 @@ TEST(Gelu, IsLeftToAProviderThatTookItsNodesTogether) {
       model("a = Div(x, r) b = Erf(a) s = Add(b, o) m = Mul(x, s) y = Mul(m, h)");
   PassContext context = test::summing_context();
   const int claim = 0;
-  context.company = [&](const Node&) -> const void* { return &claim; };
+  context.fusion_group = [&](const Node&) -> const void* { return &claim; };
   EXPECT_FALSE(test::run_pass("gelu", *test::graph_of(text), context));
-  context.company = [&](const Node& node) -> const void* {
+  context.fusion_group = [&](const Node& node) -> const void* {
     return node.op_type == "Erf" ? &claim : nullptr;
   };
   EXPECT_TRUE(test::run_pass("gelu", *test::graph_of(text), context));
