@@ -145,13 +145,13 @@ ANY_SIZE = ["n", 16, "h", "w"]
 def test_an_implementation_that_is_skipped_leaves_its_nodes_to_the_next(name, text, extents, weights):
     x = random(*(extent if isinstance(extent, int) else 8 for extent in extents))
     model, feeds = small_graph(text, {"x": (x, extents)}, {"w": random(*weights, seed=1)})
-    told = [node.implementation for node in gantry.Session(model, device="CPU").placement.nodes]
+    chosen = [node.implementation.split(";")[0] for node in gantry.Session(model, device="CPU").placement.nodes]
     session = gantry.Session(model, device="CPU", config=skipping(name))
     told_then = [node.implementation for node in session.placement.nodes]
-    assert any(text == name for text in told) == any(f"not {name}: the options skip it" in text for text in told_then)
+    assert (name in chosen) == any(f"not {name}: the options skip it" in text for text in told_then)
     assert not any(text.split(";")[0] == name for text in told_then)
     if name in ("nchw", "direct", "loops"):  # on every CPU
-        assert any(text == name for text in told), told
+        assert name in chosen
     compare(list(session.run(feeds).values()), run_oracle(model, feeds), 1e-4, 1e-4)
 
 
