@@ -32,7 +32,7 @@ class GroupedCache {
 
  private:
   void resident(const std::string& to, const std::string& tokens);
-  void place_in_window();
+  void locate_window_rows();
   void append(const std::string& name, const std::string& fresh);
   void slide(const std::string& name, const std::string& fresh);
   void load_scale(const std::string& name);
@@ -112,7 +112,7 @@ std::string GroupedCache::refusal_of(const BodyContext& context) {
 
 void GroupedCache::update(const std::string& keys, const std::string& values) {
   if (is_window_) {
-    place_in_window();
+    locate_window_rows();
   } else {
     body_.count("key_positions", "total");
   }
@@ -176,7 +176,7 @@ void GroupedCache::resident(const std::string& to, const std::string& tokens) {
 
 // Rows [0, held) of a cache of the last tokens are those before `behind_past`, in order. Attention
 // is computed over all its rows and the new ones, and the last `kept` of them are the new cache.
-void GroupedCache::place_in_window() {
+void GroupedCache::locate_window_rows() {
   body_.extent("capacity", "past_key", 2);
   body_.ints("window_less_one", {window_ - 1});
   body_.add_lines(R"(
@@ -325,7 +325,7 @@ void part_grouped(AttentionBody& body, const BodyContext& context) {
 // `positions`, [batch, length], of the new tokens; `behind_past` and `ends`, [batch, 1], the tokens
 // before them and with them; `total`: `ends` of the longest row. `lengths`: an input that says
 // `ends`, or one less.
-void place_new_tokens(AttentionBody& body, const std::string& lengths, bool is_one_less) {
+void locate_new_tokens(AttentionBody& body, const std::string& lengths, bool is_one_less) {
   body.extent("length", "query", 1);
   body.add("wide_total = Cast<to = 7>(total_sequence_length)");
   body.reshape("total", "wide_total", std::vector<int64_t>{1});
@@ -341,7 +341,7 @@ void place_new_tokens(AttentionBody& body, const std::string& lengths, bool is_o
 }
 
 // `q_heads`, `k_heads`, `v_heads`: [batch, heads, length, width], rotated if the node says so.
-void turn_heads(AttentionBody& body, const BodyContext& context, const std::string& positions) {
+void rotate_heads(AttentionBody& body, const BodyContext& context, const std::string& positions) {
   std::string q = "q_parts";
   std::string k = "k_parts";
   if (int_of(context, "do_rotary", 0) != 0) {
@@ -356,7 +356,7 @@ void turn_heads(AttentionBody& body, const BodyContext& context, const std::stri
   body.turn("v_heads", "v_parts");
 }
 
-// `is_block_visible`, [batch, heads, length, total], of the layouts that heads take by turns: the
+// `is_block_visible`, [batch, heads, length, total], of the layouts that heads take cyclically: the
 // columns of a row of blocks, one after the other, in which its queries see keys.
 void find_visible_blocks(AttentionBody& body, int64_t block) {
   body.ints("block", {block});
@@ -402,8 +402,8 @@ bool build_grouped(const BodyContext& context, const onnx::OpSchema& schema,
     return refuse(function, std::move(why));
   AttentionBody body(function, context);
   part_grouped(body, context);
-  place_new_tokens(body, "seqlens_k", true);
-  turn_heads(body, context, context.hasInput(kPositions) ? "position_ids" : "positions");
+  locate_new_tokens(body, "seqlens_k", true);
+  rotate_heads(body, context, context.hasInput(kPositions) ? "position_ids" : "positions");
   GroupedCache cache(body, context);
   cache.update("k_heads", "v_heads");
 
@@ -476,8 +476,8 @@ bool build_sparse(const BodyContext& context, const onnx::OpSchema& schema,
     return refuse(function, "do_rotary: expected cos_cache and sin_cache");
   AttentionBody body(function, context);
   part_grouped(body, context);
-  place_new_tokens(body, "key_total_sequence_lengths", false);
-  turn_heads(body, context, "positions");
+  locate_new_tokens(body, "key_total_sequence_lengths", false);
+  rotate_heads(body, context, "positions");
   GroupedCache(body, context).update("k_heads", "v_heads");
   body.ints("head_count", {body.heads()});
   find_visible_blocks(body, block);
