@@ -235,6 +235,69 @@ def test_embeddings(segments, mask, opset):
                     opset=opset, epsilon=1e-5))
 
 
+def layouts_of(count, blocks):
+    """Rows and columns of blocks, for each of `count` layouts: the last two blocks, and every third, counted from another one in each."""
+    rows, columns = [], []
+    for layout in range(count):
+        own = [[column for column in range(row + 1) if row - column < 2 or (column + layout) % 3 == 0] for row in range(blocks)]
+        rows.append(np.cumsum([0, *map(len, own)]))
+        columns.append(np.concatenate(own))
+    most = max(map(len, columns))
+    return np.array(rows, I32), np.array([np.pad(one, (0, most - len(one)), constant_values=-1) for one in columns], I32)
+
+
+def run_in_place(model, feeds, pairs):
+    """By ONNX Runtime, which has present caches in the memory of the past ones."""
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    values = {name: onnxruntime.OrtValue.ortvalue_from_numpy(value.copy()) for name, value in feeds.items()}
+    for name, value in values.items():
+        binding.bind_ortvalue_input(name, value)
+    names = [output.name for output in session.get_outputs()]
+    for name in names:
+        if name in pairs:
+            binding.bind_ortvalue_output(name, values[pairs[name]])
+        else:
+            binding.bind_output(name)
+    session.run_with_iobinding(binding)
+    return dict(zip(names, binding.copy_outputs_to_cpu()))
+
+
+SPARSE = {
+    "prompt": grouped(0, 60, [60, 60], room=80), "prompts_of_lengths": grouped(0, 60, [60, 37], room=80), "next": grouped(70, 1, [71, 71], room=80),
+    "next_of_lengths": grouped(70, 1, [71, 40], room=80), "packed": grouped(70, 1, [71], room=80, packed=True),
+    "without_rotation": grouped(0, 60, [60], room=80, rotary=False),
+}
+
+
+@OPSETS
+@pytest.mark.parametrize("case", SPARSE)
+@pytest.mark.parametrize("layouts", [1, 2, 4])
+def test_grouped_over_some_blocks(case, layouts, opset):
+    """Each row against itself alone: of the shorter rows of a batch, ONNX Runtime 1.31.1 takes the weights from the wrong places."""
+    given = SPARSE[case]
+    rows, columns = layouts_of(layouts, 5)
+    cosines, sines = (None, None) if given["cos"] is None else caches(16, 80)
+
+    def sparse(batch, length, lengths):
+        inputs = {name: given[name] if given[name] is None else given[name][batch, :length] for name in ("query", "key", "value")}
+        inputs |= {"past_key": given["past_key"][batch], "past_value": given["past_value"][batch], "rows": rows, "columns": columns,
+                   "total": np.array([max(lengths)], I32), "lengths": lengths, "cos": cosines, "sin": sines}
+        constants = {name for name in ("rows", "columns", "cos", "sin") if inputs[name] is not None}
+        return model_of("SparseAttention", inputs, CACHED, constants, opset=opset, num_heads=4, kv_num_heads=2, sparse_block_size=16,
+                        do_rotary=int(cosines is not None))
+
+    lengths = given["seqlens_k"] + 1
+    model, feeds = sparse(slice(None), None, lengths)
+    found = gantry.Session(model, device="CPU").run(feeds)
+    for row, end in enumerate(lengths):
+        length = min(given["query"].shape[1], end)
+        expected = run_in_place(*sparse(slice(row, row + 1), length, lengths[row : row + 1]), {"pk": "past_key", "pv": "past_value"})
+        np.testing.assert_allclose(found["y"][row, :length], expected["y"][0], rtol=1e-4, atol=1e-5)
+        for name in ("pk", "pv"):
+            np.testing.assert_allclose(found[name][row, :, :end], expected[name][0, :, :end], rtol=1e-4, atol=1e-5)
+
+
 BY_TENSOR = {"k_quant_type": "PER_TENSOR", "v_quant_type": "PER_TENSOR"}
 SCALES = {"sink": None, "ks": np.ones(1, F32), "vs": np.ones(1, F32)}
 

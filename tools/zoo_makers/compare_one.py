@@ -38,7 +38,7 @@ def answers(runtime, session, feeds):
             if runtime is not onnxruntime:
                 raise
             refusals.append(error)
-            feeds.remove(run)
+            feeds[:] = [other for other in feeds if other is not run]
     if not feeds:
         raise refusals[0]
     return found

@@ -18,6 +18,7 @@ import tokenizers
 import torch
 import transformers
 from onnxruntime_genai import models as builder_folder  # noqa: F401: puts its folder on the module path, where the builder looks for its parts
+from torch import nn
 from zoo_makers.made import Made
 
 import builder  # isort: skip  # of that folder
@@ -83,6 +84,52 @@ def listener():
     return transformers.WhisperForConditionalGeneration(config)
 
 
+class Phi3SmallConfig(transformers.PretrainedConfig):
+    """Of Phi 3 small, whose code is not in transformers: what the builder reads of it."""
+    model_type = "phi3small"
+
+
+class Phi3SmallDecoderLayer(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        size, inner, head = config.hidden_size, config.intermediate_size, config.hidden_size // config.num_attention_heads
+        self.input_layernorm, self.post_attention_layernorm = nn.LayerNorm(size), nn.LayerNorm(size)
+        self.self_attn, self.mlp = nn.Module(), nn.Module()
+        self.self_attn.query_key_value = nn.Linear(size, size + 2 * head * config.num_key_value_heads)
+        self.self_attn.dense = nn.Linear(size, size)
+        self.mlp.up_proj, self.mlp.down_proj = nn.Linear(size, 2 * inner), nn.Linear(inner, size)
+
+
+class Phi3SmallForCausalLM(transformers.PreTrainedModel):
+    config_class = Phi3SmallConfig
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.model = nn.Module()
+        self.model.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.model.layers = nn.ModuleList(Phi3SmallDecoderLayer(config) for _ in range(config.num_hidden_layers))
+        self.model.final_layernorm = nn.LayerNorm(config.hidden_size)
+        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        self.post_init()
+
+    def get_output_embeddings(self):
+        return self.lm_head
+
+
+transformers.AutoConfig.register("phi3small", Phi3SmallConfig)
+transformers.AutoModelForCausalLM.register(Phi3SmallConfig, Phi3SmallForCausalLM)
+BLOCKS = {
+    "blocksparse_block_size": 16, "blocksparse_triton_kernel_block_size": 16, "blocksparse_num_local_blocks": 1, "blocksparse_vert_stride": 3,
+    "blocksparse_homo_head_pattern": False, "dense_attention_every_n_layers": 2, "gegelu_limit": 20.0, "mup_embedding_multiplier": 2.0,
+    "mup_width_multiplier": 4.0, "mup_use_scaling": True, "mup_attn_multiplier": 1.0, "dummy_token_indices": [5, 6],
+    "original_max_position_embeddings": 64, "rope_embedding_base": 10000, "hidden_act": "gegelu", "tie_word_embeddings": False,
+}
+
+
+def blocked():
+    return Phi3SmallForCausalLM(Phi3SmallConfig(**{**TEXT, "num_attention_heads": 2, "num_key_value_heads": 1}, **BLOCKS))
+
+
 ARCHITECTURES = {
     "llama": text("Llama"),
     "llama tied": text("Llama", tie_word_embeddings=True),
@@ -113,6 +160,7 @@ ARCHITECTURES = {
     "phi3": text("Phi3", original_max_position_embeddings=64, sliding_window=None),
     "phi3 windowed": text("Phi3", original_max_position_embeddings=64, sliding_window=WINDOW),
     "phi3 long": text("Phi3", **FEW_HEADS, original_max_position_embeddings=8, sliding_window=None, rope_parameters=LONG),
+    "phi3 small": blocked,
     "phi4": text("Phi3", **FEW_HEADS, original_max_position_embeddings=8, sliding_window=None, partial_rotary_factor=0.5,
                  rope_parameters={**LONG, "partial_rotary_factor": 0.5, **{name: LONG[name][::2] for name in ("short_factor", "long_factor")}}),
     "nemotron": text("Nemotron", partial_rotary_factor=0.5),
@@ -309,7 +357,7 @@ class Run:
 
     def told(self) -> dict:
         """What compare_one.py reads."""
-        return {"name": self.name, "steps": self.steps, "seen": self.seen, "carried": self.carried, "is_shared": self.name == "shared"}
+        return {"name": self.name, "steps": self.steps, "seen": self.seen, "carried": self.carried, "is_shared": self.name.startswith("shared")}
 
     def rows(self, output, new, ends):
         """The axis and the number of rows, for each of the batch, that are not of padding, or that a cache has not forgotten; None: all are."""
@@ -346,6 +394,8 @@ def runs_of(model) -> list:
     has_state = any(name.endswith((".conv", ".recurrent")) for name in names)
     if not carried(model):
         return [Run(model, "once", [7], []).told(), Run(model, "twice", [7, 7], []).told()]
+    if any(node.op_type == "SparseAttention" for node in model.graph.node):  # ONNX Runtime has its caches in one array, and rows of one length
+        return [Run(model, f"shared by {len(prompt)}", prompt, [1, 1, 1], room=64).told() for prompt in ([40], [40, 40])]
     can_pad = "attention_mask" in names and not has_state and not windows_of(model)  # a state would go on through the padding
     runs = [Run(model, "alone", [7], [1, 1, 1]), Run(model, "padded", [7, 4] if can_pad else [6, 6], [1, 1, 1], slack=2),
             Run(model, "chunks", [5], [3, 1, 1], slack=1)]

@@ -87,6 +87,8 @@ bool build_quantized_joint(const BodyContext& context, const onnx::OpSchema& sch
                            onnx::FunctionProto& function);
 bool build_grouped(const BodyContext& context, const onnx::OpSchema& schema,
                    onnx::FunctionProto& function);
+bool build_sparse(const BodyContext& context, const onnx::OpSchema& schema,
+                  onnx::FunctionProto& function);
 bool build_rotary(const BodyContext& context, const onnx::OpSchema& schema,
                   onnx::FunctionProto& function);
 bool build_rotary_of_streams(const BodyContext& context, const onnx::OpSchema& schema,

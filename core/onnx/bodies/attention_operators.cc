@@ -84,6 +84,23 @@ std::vector<OpSchema> attention_schemas() {
   schemas.back()
       .TypeAndShapeInferenceFunction(inference_of(2, false))
       .SetContextDependentFunctionBodyBuilder(build_grouped);
+  schemas.push_back(
+      microsoft_schema("SparseAttention",
+                       {{"query", false},
+                        {"key", true},
+                        {"value", true},
+                        {"past_key", false},
+                        {"past_value", false},
+                        {"block_row_indices", false},
+                        {"block_col_indices", false},
+                        {"total_sequence_length", false},
+                        {"key_total_sequence_lengths", false},
+                        {"cos_cache", true},
+                        {"sin_cache", true}},
+                       {{"output", false}, {"present_key", false}, {"present_value", false}}));
+  schemas.back()
+      .TypeAndShapeInferenceFunction(inference_of(2, false))
+      .SetContextDependentFunctionBodyBuilder(build_sparse);
   schemas.push_back(microsoft_schema("Attention",
                                      {{"input", false},
                                       {"weights", false},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupQueryAttention of com.microsoft.
+// GroupQueryAttention and SparseAttention of com.microsoft: heads of queries that share keys.
 #include <onnx/onnx_pb.h>
 #include <string>
 #include <utility>
@@ -32,7 +32,7 @@ class GroupedCache {
 
  private:
   void resident(const std::string& to, const std::string& tokens);
-  void place_in_window();
+  void locate_window_rows();
   void append(const std::string& name, const std::string& fresh);
   void slide(const std::string& name, const std::string& fresh);
   void load_scale(const std::string& name);
@@ -112,7 +112,7 @@ std::string GroupedCache::refusal_of(const BodyContext& context) {
 
 void GroupedCache::update(const std::string& keys, const std::string& values) {
   if (is_window_) {
-    place_in_window();
+    locate_window_rows();
   } else {
     body_.count("key_positions", "total");
   }
@@ -176,7 +176,7 @@ void GroupedCache::resident(const std::string& to, const std::string& tokens) {
 
 // Rows [0, held) of a cache of the last tokens are those before `behind_past`, in order. Attention
 // is computed over all its rows and the new ones, and the last `kept` of them are the new cache.
-void GroupedCache::place_in_window() {
+void GroupedCache::locate_window_rows() {
   body_.extent("capacity", "past_key", 2);
   body_.ints("window_less_one", {window_ - 1});
   body_.add_lines(R"(
@@ -323,19 +323,75 @@ void part_grouped(AttentionBody& body, const BodyContext& context) {
 }
 
 // `positions`, [batch, length], of the new tokens; `behind_past` and `ends`, [batch, 1], the tokens
-// before them and with them; `total`: `ends` of the longest row.
-void place_new_tokens(AttentionBody& body) {
+// before them and with them; `total`: `ends` of the longest row. `lengths`: an input that says
+// `ends`, or one less.
+void locate_new_tokens(AttentionBody& body, const std::string& lengths, bool is_one_less) {
   body.extent("length", "query", 1);
   body.add("wide_total = Cast<to = 7>(total_sequence_length)");
   body.reshape("total", "wide_total", std::vector<int64_t>{1});
-  body.add("wide_lengths = Cast<to = 7>(seqlens_k)");
-  body.reshape("last_keys", "wide_lengths", std::vector<int64_t>{-1, 1});
-  body.add("ends = Add(last_keys, i1)");
+  body.add("wide_lengths = Cast<to = 7>(" + lengths + ")");
+  body.reshape("row_lengths", "wide_lengths", std::vector<int64_t>{-1, 1});
+  body.add(is_one_less ? "ends = Add(row_lengths, i1)" : "ends = Identity(row_lengths)");
+  body.add("last_keys = Sub(ends, i1)");
   body.add("behind_past = Sub(ends, length)");
   body.add("is_prompt = Equal(length, total)");
   body.add("starts = Where(is_prompt, i0, behind_past)");
   body.count("steps", "length");
   body.add("positions = Add(starts, steps)");
+}
+
+// `q_heads`, `k_heads`, `v_heads`: [batch, heads, length, width], rotated if the node says so.
+void rotate_heads(AttentionBody& body, const BodyContext& context, const std::string& positions) {
+  std::string q = "q_parts";
+  std::string k = "k_parts";
+  if (int_of(context, "do_rotary", 0) != 0) {
+    const bool is_interleaved = int_of(context, "rotary_interleaved", 0) != 0;
+    body.rotate("q_turned", q, positions, is_interleaved);
+    body.rotate("k_turned", k, positions, is_interleaved);
+    q = "q_turned";
+    k = "k_turned";
+  }
+  body.turn("q_heads", q);
+  body.turn("k_heads", k);
+  body.turn("v_heads", "v_parts");
+}
+
+// `is_block_visible`, [batch, heads, length, total], of the layouts that heads take cyclically: the
+// columns of a row of blocks, one after the other, in which its queries see keys.
+void find_visible_blocks(AttentionBody& body, int64_t block) {
+  body.ints("block", {block});
+  body.extent("layouts", "block_row_indices", 0);
+  body.extent("row_ends", "block_row_indices", 1);
+  body.add("rows = Sub(row_ends, i1)");
+  body.extent("entries", "block_col_indices", 1);
+  body.add("row_indices = Cast<to = 7>(block_row_indices)");
+  body.add("column_indices = Cast<to = 7>(block_col_indices)");
+  body.slice("row_begins_flat", "row_indices", "i0", "rows", 1);
+  body.slice("row_ends_flat", "row_indices", "i1", "end", 1);
+  body.unsqueeze("begin_of_row", "row_begins_flat", {2});
+  body.unsqueeze("end_of_row", "row_ends_flat", {2});
+  body.unsqueeze("column_of_entry", "column_indices", {2});
+  body.count("entry_numbers", "entries");
+  body.count("block_numbers", "rows");
+  body.count("key_numbers", "total");
+  body.count("head_numbers", "head_count");
+  body.add_lines(R"(
+    is_before_row = Less(entry_numbers, begin_of_row)
+    is_not_before = Not(is_before_row)
+    is_before_end = Less(entry_numbers, end_of_row)
+    is_of_row = And(is_not_before, is_before_end)
+    is_of_column = Equal(column_of_entry, block_numbers)
+    of_row = Cast<to = 1>(is_of_row)
+    of_column = Cast<to = 1>(is_of_column)
+    blocks = MatMul(of_row, of_column)
+    query_blocks = Div(positions, block)
+    key_blocks = Div(key_numbers, block)
+    of_queries = Gather<axis = 1>(blocks, query_blocks)
+    of_keys = Gather<axis = 3>(of_queries, key_blocks)
+    of_layouts = Transpose<perm = [1, 0, 2, 3]>(of_keys)
+    layout_of_head = Mod(head_numbers, layouts)
+    of_heads = Gather<axis = 1>(of_layouts, layout_of_head)
+    is_block_visible = Cast<to = 9>(of_heads))");
 }
 
 }  // namespace
@@ -346,20 +402,8 @@ bool build_grouped(const BodyContext& context, const onnx::OpSchema& schema,
     return refuse(function, std::move(why));
   AttentionBody body(function, context);
   part_grouped(body, context);
-  place_new_tokens(body);
-  std::string q = "q_parts";
-  std::string k = "k_parts";
-  if (int_of(context, "do_rotary", 0) != 0) {
-    const bool is_interleaved = int_of(context, "rotary_interleaved", 0) != 0;
-    const std::string places = context.hasInput(kPositions) ? "position_ids" : "positions";
-    body.rotate("q_turned", q, places, is_interleaved);
-    body.rotate("k_turned", k, places, is_interleaved);
-    q = "q_turned";
-    k = "k_turned";
-  }
-  body.turn("q_heads", q);
-  body.turn("k_heads", k);
-  body.turn("v_heads", "v_parts");
+  locate_new_tokens(body, "seqlens_k", true);
+  rotate_heads(body, context, context.hasInput(kPositions) ? "position_ids" : "positions");
   GroupedCache cache(body, context);
   cache.update("k_heads", "v_heads");
 
@@ -412,6 +456,38 @@ bool build_grouped(const BodyContext& context, const onnx::OpSchema& schema,
     body.add("visible_in_row = And(" + visible + ", is_not_behind_last)");
     scores.visible = "visible_in_row";
   }
+  body.attend("q_heads", "wide_key", "wide_value", scores);
+  schema.BuildFunction(function);
+  return true;
+}
+
+bool build_sparse(const BodyContext& context, const onnx::OpSchema& schema,
+                  onnx::FunctionProto& function) {
+  enum : int { kCosines = 9, kSines };
+  const int64_t block = int_of(context, "sparse_block_size", 0);
+  if (block < 1 || int_of(context, "kv_num_heads", 0) < 1 || int_of(context, "num_heads", 0) < 1)
+    return refuse(function, "expected sparse_block_size, num_heads and kv_num_heads of 1 or more");
+  if (type_of(context, 0) == 0) return refuse(function, kTypeUnknown);
+  if (rank_of(context, 0) != 3) return refuse(function, "query: expected a known rank of 3");
+  if (context.hasInput(1) != context.hasInput(2))
+    return refuse(function, "expected key and value, or neither");
+  if (int_of(context, "do_rotary", 0) != 0 &&
+      !(context.hasInput(kCosines) && context.hasInput(kSines)))
+    return refuse(function, "do_rotary: expected cos_cache and sin_cache");
+  AttentionBody body(function, context);
+  part_grouped(body, context);
+  locate_new_tokens(body, "key_total_sequence_lengths", false);
+  rotate_heads(body, context, "positions");
+  GroupedCache(body, context).update("k_heads", "v_heads");
+  body.ints("head_count", {body.heads()});
+  find_visible_blocks(body, block);
+  body.unsqueeze("own_positions", "positions", {1, 3});
+  body.add("behind = Greater(key_positions, own_positions)");
+  body.add("is_not_behind = Not(behind)");
+  body.add("visible = And(is_not_behind, is_block_visible)");
+  AttentionBody::Scores scores;
+  scores.scale = float_of(context, "scale", 0);
+  scores.visible = "visible";
   body.attend("q_heads", "wide_key", "wide_value", scores);
   schema.BuildFunction(function);
   return true;

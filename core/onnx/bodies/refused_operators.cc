@@ -25,7 +25,6 @@ constexpr RefusedOperator kRefused[] = {
     {"MaxpoolWithMask", "a maximum that a mask cuts short"},
     {"NGramHashMapping", kHashes},
     {"Sampling", kGeneration},
-    {"SparseAttention", "block-sparse attention"},
     {"SparseToDenseMatMul", "inputs are sparse tensors, of which models have none here"},
     {"VarlenNGramHashMapping", kHashes},
     {"WhisperBeamSearch", kGeneration},
