@@ -24,7 +24,7 @@ class ContextPool {
   /// A run that has waited this long is given the next context that is returned. Until then a
   /// thread that is awake may take that context first: waking another thread takes as long as a
   /// short run.
-  static constexpr std::chrono::milliseconds kOvertaken{1};
+  static constexpr std::chrono::milliseconds kOvertaken{10};
 
   /// `most`: at least 1.
   ContextPool(size_t most, Make make);
