@@ -53,7 +53,7 @@ bool unpack_weights(const BodyContext& context, BodyText& body) {
   return true;
 }
 
-bool build_conv(const BodyContext& context, BodyText& body) {
+bool build_nchwc_conv(const BodyContext& context, BodyText& body) {
   if (!unpack_weights(context, body)) return false;
   body.add("Y = com.microsoft.FusedConv(X, weights, B, Sum)");
   body.copy_attributes(context, {"activation", "activation_params", "auto_pad", "dilations",
@@ -195,7 +195,7 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {{"Conv", "X, W, B?, Sum?", "Y", "0", build_conv}, Channels::kOfWeights},
+    {{"Conv", "X, W, B?, Sum?", "Y", "0", build_nchwc_conv}, Channels::kOfWeights},
     {{"MaxPool", "X", "Y", "0", build_max_pool}, Channels::kOfSource},
     {{"AveragePool", "X", "Y", "0", build_average_pool}, Channels::kOfSource},
     {{"GlobalMaxPool", "X", "Y", "0", build_global_max_pool}, Channels::kOfSource},
@@ -211,7 +211,7 @@ int64_t attribute_of(const onnx::InferenceContext& context, const char* name) {
 }
 
 /// An extent of an input; -1: unknown.
-int64_t extent_of(const onnx::InferenceContext& context, size_t input, int axis) {
+int64_t inferred_extent(const onnx::InferenceContext& context, size_t input, int axis) {
   if (!onnx::hasInputShape(context, input)) return -1;
   const onnx::TensorShapeProto& shape = onnx::getInputShape(context, input);
   if (shape.dim_size() != kImageRank || !shape.dim(axis).has_dim_value()) return -1;
@@ -223,10 +223,10 @@ void infer(onnx::InferenceContext& context, Channels rule) {
   onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
   const bool is_channels_last = attribute_of(context, "channels_last") != 0;
   const bool is_source_last = is_channels_last && rule == Channels::kFilledUp;
-  const int64_t given = extent_of(context, 0, is_source_last ? kImageRank - 1 : 1);
+  const int64_t given = inferred_extent(context, 0, is_source_last ? kImageRank - 1 : 1);
   const int64_t block = block_of_this_cpu();
   int64_t channels = given;
-  if (rule == Channels::kOfWeights) channels = extent_of(context, 1, 0);
+  if (rule == Channels::kOfWeights) channels = inferred_extent(context, 1, 0);
   if (rule == Channels::kFilledUp && given > 0) channels = (given + block - 1) / block * block;
   if (rule == Channels::kOfAttribute) channels = attribute_of(context, "channels");
   onnx::TensorShapeProto shape;

@@ -17,8 +17,8 @@ class TiledRows {
  public:
   /// `counts[m]`: rows of matrix m, which follow those of matrix m - 1. `shape`: of each matrix.
   /// `in_floats`: the rows are not rounded to int8; requires BlockCode::multiply_floats. Takes
-  /// scratch memory of the call: how much follows from the sum and the number of the counts. Both
-  /// must outlive the object.
+  /// scratch memory of the call: how much follows from the sum and the number of the counts.
+  /// `shape` must outlive the object.
   TiledRows(sdk::Call& call, const BlockShape& shape, bool in_floats,
             std::span<const int64_t> counts);
 
