@@ -33,7 +33,7 @@ def answers(runtime, session, feeds):
     found, refusals = {}, []
     for run in list(feeds):
         try:
-            found |= (run_shared if run["is_shared"] else run_apart)(runtime, session, run)
+            found |= (run_with_shared_caches if run["is_shared"] else run_with_own_caches)(runtime, session, run)
         except Exception as error:  # pylint: disable=broad-except
             if runtime is not onnxruntime:
                 raise
@@ -44,18 +44,18 @@ def answers(runtime, session, feeds):
     return found
 
 
-def run_apart(_, session, run) -> dict:
+def run_with_own_caches(_, session, run) -> dict:
     """Each step's caches are the step's before."""
     names = [one.name for one in session.get_outputs()]
     caches, found = {}, {}
     for number, feeds in enumerate(run["steps"]):
         outputs = dict(zip(names, session.run(None, {**caches, **feeds})))
         caches = {name: outputs[output] for name, output in run["carried"].items()}
-        found |= told_of(run, number, outputs)
+        found |= meaningful_outputs(run, number, outputs)
     return found
 
 
-def run_shared(runtime, session, run) -> dict:
+def run_with_shared_caches(runtime, session, run) -> dict:
     """Each cache is one array, which every step reads and writes."""
     names = [one.name for one in session.get_outputs()]
     caches = {name: runtime.OrtValue.ortvalue_from_numpy(run["steps"][0][name].copy()) for name in run["carried"]}
@@ -74,11 +74,11 @@ def run_shared(runtime, session, run) -> dict:
             else:
                 binding.bind_output(name)
         session.run_with_iobinding(binding)
-        found |= told_of(run, number, {name: np.array(value) for name, value in zip(names, binding.copy_outputs_to_cpu())})
+        found |= meaningful_outputs(run, number, {name: np.array(value) for name, value in zip(names, binding.copy_outputs_to_cpu())})
     return found
 
 
-def told_of(run, number, outputs) -> dict:
+def meaningful_outputs(run, number, outputs) -> dict:
     """What a step's outputs mean, by name: of some the first rows alone, how many for each row of the batch."""
     found = {}
     for name, value in outputs.items():

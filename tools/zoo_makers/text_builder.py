@@ -58,8 +58,8 @@ WIDE_HEADS = {"global_head_dim": 2 * HEAD, "num_global_key_value_heads": 2, "sli
 STREAMS = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 4, 4]}
 LONG = {"rope_type": "longrope", "type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0 + 0.1 * i for i in range(HEAD // 2)],
         "long_factor": [1.0 + 0.5 * i for i in range(HEAD // 2)], "original_max_position_embeddings": 8}
-EYE = {"depth": 1, "hidden_size": 32, "intermediate_size": 32, "num_heads": 2, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 28,
-       "patch_size": 14, "out_hidden_size": 64}
+VISION = {"depth": 1, "hidden_size": 32, "intermediate_size": 32, "num_heads": 2, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 28,
+          "patch_size": 14, "out_hidden_size": 64}
 
 
 def text(kind, of="", **more):
@@ -67,16 +67,16 @@ def text(kind, of="", **more):
     return lambda: getattr(transformers, f"{kind}ForCausalLM")(getattr(transformers, f"{kind}{of}Config")(**{**HEADS, **more}))
 
 
-def pictured(kind, text_kind, eye, **more):
-    """The maker of one that sees pictures, whose language model alone is built."""
+def vision_model(kind, text_kind, vision, **more):
+    """The maker of a vision-language model, of which the language model alone is built."""
     def make():
-        config = getattr(transformers, f"{kind}Config")(text_config={"model_type": text_kind, **HEADS, **more}, vision_config={**EYE, **eye})
+        config = getattr(transformers, f"{kind}Config")(text_config={"model_type": text_kind, **HEADS, **more}, vision_config={**VISION, **vision})
         return getattr(transformers, f"{kind}ForConditionalGeneration")(config)
 
     return make
 
 
-def listener():
+def whisper():
     config = transformers.WhisperConfig(d_model=64, encoder_layers=1, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
                                         vocab_size=WORDS, suppress_tokens=None, begin_suppress_tokens=None,
                                         encoder_ffn_dim=128, decoder_ffn_dim=128, num_mel_bins=8, max_source_positions=1500, max_target_positions=64,
@@ -126,7 +126,7 @@ BLOCKS = {
 }
 
 
-def blocked():
+def phi3_small():
     return Phi3SmallForCausalLM(Phi3SmallConfig(**{**TEXT, "num_attention_heads": 2, "num_key_value_heads": 1}, **BLOCKS))
 
 
@@ -142,25 +142,25 @@ ARCHITECTURES = {
                                                                        "beta_fast": 32.0, "original_max_position_embeddings": 4096}),
     "mistral": text("Mistral", sliding_window=None),
     "mistral windowed": text("Mistral", sliding_window=WINDOW),
-    "mistral 3": pictured("Mistral3", "mistral", {"model_type": "pixtral", "head_dim": 16}, sliding_window=None),
+    "mistral 3": vision_model("Mistral3", "mistral", {"model_type": "pixtral", "head_dim": 16}, sliding_window=None),
     "qwen2": text("Qwen2"),
     "qwen3": text("Qwen3"),
-    "qwen2.5 vl": pictured("Qwen2_5_VL", "qwen2_5_vl_text", {"fullatt_block_indexes": [0]}, **FEW_HEADS, rope_parameters=STREAMS),
-    "qwen3 vl": pictured("Qwen3VL", "qwen3_vl_text", {"deepstack_visual_indexes": [0]}, rope_parameters=STREAMS),
-    "qwen3.5": pictured("Qwen3_5", "qwen3_5_text", {}, **LINEAR),
-    "qwen3.5 moe": pictured("Qwen3_5Moe", "qwen3_5_moe_text", {}, **LINEAR, **EXPERTS, shared_expert_intermediate_size=64),
+    "qwen2.5 vl": vision_model("Qwen2_5_VL", "qwen2_5_vl_text", {"fullatt_block_indexes": [0]}, **FEW_HEADS, rope_parameters=STREAMS),
+    "qwen3 vl": vision_model("Qwen3VL", "qwen3_vl_text", {"deepstack_visual_indexes": [0]}, rope_parameters=STREAMS),
+    "qwen3.5": vision_model("Qwen3_5", "qwen3_5_text", {}, **LINEAR),
+    "qwen3.5 moe": vision_model("Qwen3_5Moe", "qwen3_5_moe_text", {}, **LINEAR, **EXPERTS, shared_expert_intermediate_size=64),
     "gemma": text("Gemma"),
     "gemma2": text("Gemma2", sliding_window=WINDOW, query_pre_attn_scalar=16),
     "gemma3": text("Gemma3", "Text", sliding_window=WINDOW, query_pre_attn_scalar=16, layer_types=["sliding_attention", "full_attention"]),
-    "gemma3 vl": pictured("Gemma3", "gemma3_text", {"model_type": "siglip_vision_model"}, sliding_window=WINDOW, query_pre_attn_scalar=16,
-                          layer_types=["sliding_attention", "full_attention"]),
-    "gemma4": pictured("Gemma4Unified", "gemma4_unified_text", {}, **WIDE_HEADS),
-    "gemma4 moe": pictured("Gemma4", "gemma4_text", {}, **WIDE_HEADS, **EXPERTS, top_k_experts=2, enable_moe_block=True),
+    "gemma3 vl": vision_model("Gemma3", "gemma3_text", {"model_type": "siglip_vision_model"}, sliding_window=WINDOW, query_pre_attn_scalar=16,
+                             layer_types=["sliding_attention", "full_attention"]),
+    "gemma4": vision_model("Gemma4Unified", "gemma4_unified_text", {}, **WIDE_HEADS),
+    "gemma4 moe": vision_model("Gemma4", "gemma4_text", {}, **WIDE_HEADS, **EXPERTS, top_k_experts=2, enable_moe_block=True),
     "phi": text("Phi", **FEW_HEADS, partial_rotary_factor=0.5),
     "phi3": text("Phi3", original_max_position_embeddings=64, sliding_window=None),
     "phi3 windowed": text("Phi3", original_max_position_embeddings=64, sliding_window=WINDOW),
     "phi3 long": text("Phi3", **FEW_HEADS, original_max_position_embeddings=8, sliding_window=None, rope_parameters=LONG),
-    "phi3 small": blocked,
+    "phi3 small": phi3_small,
     "phi4": text("Phi3", **FEW_HEADS, original_max_position_embeddings=8, sliding_window=None, partial_rotary_factor=0.5,
                  rope_parameters={**LONG, "partial_rotary_factor": 0.5, **{name: LONG[name][::2] for name in ("short_factor", "long_factor")}}),
     "nemotron": text("Nemotron", partial_rotary_factor=0.5),
@@ -173,11 +173,11 @@ ARCHITECTURES = {
     "ernie": text("Ernie4_5"),
     "hunyuan": text("HunYuanDenseV1", rope_parameters={"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 1000.0, "factor": 1.0}),
     "lfm2": text("Lfm2", layer_types=["conv", "full_attention"], block_multiple_of=32),
-    "lfm2 vl": pictured("Lfm2Vl", "lfm2", {"model_type": "siglip2_vision_model"}, layer_types=["conv", "full_attention"], block_multiple_of=32),
+    "lfm2 vl": vision_model("Lfm2Vl", "lfm2", {"model_type": "siglip2_vision_model"}, layer_types=["conv", "full_attention"], block_multiple_of=32),
     "lfm2 moe": text("Lfm2Moe", layer_types=["conv", "full_attention"], num_dense_layers=1, **EXPERTS),
     "gpt oss": text("GptOss", sliding_window=WINDOW, num_local_experts=4, num_experts_per_tok=2, intermediate_size=64,
                     layer_types=["sliding_attention", "full_attention"]),
-    "whisper": listener,
+    "whisper": whisper,
 }
 
 ARGUMENTS = {
@@ -355,7 +355,7 @@ class Run:
             done = ends
         self.name = name
 
-    def told(self) -> dict:
+    def as_dict(self) -> dict:
         """What compare_one.py reads."""
         return {"name": self.name, "steps": self.steps, "seen": self.seen, "carried": self.carried, "is_shared": self.name.startswith("shared")}
 
@@ -393,15 +393,15 @@ def runs_of(model) -> list:
     names = {one.name for one in model.graph.input}
     has_state = any(name.endswith((".conv", ".recurrent")) for name in names)
     if not carried(model):
-        return [Run(model, "once", [7], []).told(), Run(model, "twice", [7, 7], []).told()]
+        return [Run(model, "once", [7], []).as_dict(), Run(model, "twice", [7, 7], []).as_dict()]
     if any(node.op_type == "SparseAttention" for node in model.graph.node):  # ONNX Runtime has its caches in one array, and rows of one length
-        return [Run(model, f"shared by {len(prompt)}", prompt, [1, 1, 1], room=64).told() for prompt in ([40], [40, 40])]
+        return [Run(model, f"shared by {len(prompt)}", prompt, [1, 1, 1], room=64).as_dict() for prompt in ([40], [40, 40])]
     can_pad = "attention_mask" in names and not has_state and not windows_of(model)  # a state would go on through the padding
     runs = [Run(model, "alone", [7], [1, 1, 1]), Run(model, "padded", [7, 4] if can_pad else [6, 6], [1, 1, 1], slack=2),
             Run(model, "chunks", [5], [3, 1, 1], slack=1)]
     if "attention_mask" in names:
         runs.append(Run(model, "shared", [7], [1, 1, 1], room=16, slack=3))
-    return [run.told() for run in runs]
+    return [run.as_dict() for run in runs]
 
 
 def made(architecture, precision, options, part="model.onnx") -> Made:
