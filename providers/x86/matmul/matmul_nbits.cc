@@ -10,8 +10,11 @@
 
 #include "fuse/constants.h"
 #include "fuse/kernels.h"
+#include "matmul/nbits/dequantized_rows.h"
 #include "matmul/nbits/tiled_rows.h"
 #include "matmul/nbits/weights.h"
+#include "matmul/packed/code.h"
+#include "simd/blocking.h"
 
 namespace gantry::x86 {
 namespace {
@@ -61,7 +64,10 @@ class MatMulNBitsKernel final : public sdk::Kernel {
     label_ = node.label();
     shape_ = shape_of(node);
     in_floats_ = keeps_floats(node);
-    if (node.input(kBias).present()) bias_ = floats_of(node.input(kBias));
+    if (node.input(kBias).present()) {
+      bias_ = floats_of(node.input(kBias));
+      bias_.resize(static_cast<size_t>(divided_up(shape_.columns, kPanelColumns) * kPanelColumns));
+    }
     weights_.pack(
         args.index.host(),
         {shape_, static_cast<const uint8_t*>(node.input(kNumbers).constant()->data),
@@ -82,17 +88,21 @@ class MatMulNBitsKernel final : public sdk::Kernel {
     gantry_tensor& target = call.output(0, GANTRY_FLOAT, {extents.data(), input.rank});
     const int64_t count = input.count(0, input.rank - 1);
     if (count == 0) return;
+    const float* bias = bias_.empty() ? nullptr : bias_.data();
+    const auto* source = call.data<float>(kLeft);
+    auto* result = static_cast<float*>(target.data);
+    if (in_floats_ && takes_dequantized(count))
+      return multiply_dequantized(call, weights_, count, source, bias, result);
     const TiledRows rows(call, shape_, in_floats_, {&count, 1});
-    rows.fill(call, {&weights_, 1}, call.data<float>(kLeft), nullptr);
-    rows.multiply(call, {&weights_, 1}, bias_.empty() ? nullptr : bias_.data(),
-                  static_cast<float*>(target.data));
+    rows.fill(call, {&weights_, 1}, source, nullptr);
+    rows.multiply(call, {&weights_, 1}, bias, result);
   }
 
  private:
   std::string label_;
   BlockShape shape_;
   bool in_floats_ = false;
-  std::vector<float> bias_;
+  std::vector<float> bias_;  // of whole panels; empty: none
   BlockWeights weights_;
 };
 

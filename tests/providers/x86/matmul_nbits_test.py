@@ -190,23 +190,29 @@ def test_as_onnx_runtime(rows, inner, columns, block, zeros):
 @pytest.mark.parametrize("inner, columns, block", [(64, 16, 16), (96, 7, 32), (300, 50, 128), (257, 100, 64), (1, 1, 32)])
 @pytest.mark.parametrize("accuracy", [0, 1, 3])
 def test_rows_that_stay_in_floats(bits, zeros, inner, columns, block, accuracy):
-    product = Product(5, inner, columns, block, bits, zeros, bias=True, accuracy=accuracy)
+    product = Product(40, inner, columns, block, bits, zeros, bias=True, accuracy=accuracy)
     for threads in (1, 2):
         session = product.session(threads)
         kernels = [node.kernel for node in session.placement.nodes]
         if (code := os.environ.get(CODE, kernels[0][len(KERNEL):])) != ".plain":
             assert kernels == [KERNEL + code]
-        for rows in (5, 1):
+        for rows in (40, 5, 1):
             expected = product.exact()[:rows]
             found = session.run({"x": product.x[:rows]})["y"]
             magnitude = np.abs(product.x[:rows]) @ np.abs(product.matrix).T + 1
             assert (np.abs(found - expected) <= 1e-6 * magnitude).all()
 
 
-@pytest.mark.parametrize("rows", range(1, 26))
+@pytest.mark.parametrize("rows", range(1, 46))
 def test_every_number_of_rows_in_floats(rows):
     product = Product(rows, 96, 37, 32, 8 if rows % 3 == 0 else 4, "packed" if rows % 2 else None, bias=True, accuracy=0)
     np.testing.assert_allclose(product.session().run({"x": product.x})["y"], product.exact(), rtol=1e-4, atol=1e-4)
+
+
+def test_many_rows_and_columns_in_floats():
+    """More than a cache holds of the rows and of the matrix."""
+    product = Product(700, 4100, 70, 32, zeros="float", bias=True, accuracy=0)
+    np.testing.assert_allclose(product.session().run({"x": product.x})["y"], product.exact(), rtol=1e-4, atol=2e-3)
 
 
 def test_what_it_leaves_to_the_body():

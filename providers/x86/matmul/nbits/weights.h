@@ -28,6 +28,7 @@ class BlockWeights {
   /// Packs on all cores; does not keep `plain`. Errors: OUT_OF_MEMORY.
   void pack(const gantry_host* host, const PlainBlocks& plain);
 
+  [[nodiscard]] const BlockShape& shape() const { return shape_; }
   [[nodiscard]] int64_t group_count() const;
   /// The columns from index * kGroup on. [any]
   [[nodiscard]] ColumnGroup group(int64_t index) const;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "matmul/packed/left_block.h"
 #include "matmul/packed/panel_pass.h"
 #include "onednn/threads.h"
 #include "simd/blocking.h"
@@ -151,6 +152,7 @@ class PackedMatMul::Run {
     for (int64_t k = 0; k < layer_.inner_; k += most_inner()) {
       const Part part{k, std::min(k + most_inner(), layer_.inner_)};
       const bool is_last = part.end == layer_.inner_;
+      const LeftBlock left = left_of(block.tiles, part);
       int64_t first_of_group = first_panel;
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
         const std::byte* next = nullptr;
@@ -161,7 +163,7 @@ class PackedMatMul::Run {
         } else if (has_next) {
           next = numbers(last_panel, 0);
         }
-        multiply_panel(block.tiles, panel, part, next);
+        multiply_panel(block.tiles, left, panel, part, next);
         const int64_t made = panel + 1 - first_of_group;
         if (!is_last || (made < panels_of_group_ && panel + 1 < last_panel)) continue;
         if (layer_.epilogue_.is_finished_later())
@@ -169,6 +171,13 @@ class PackedMatMul::Run {
         first_of_group = panel + 1;
       }
     }
+  }
+
+  /// The part of the rows of some tiles.
+  [[nodiscard]] LeftBlock left_of(const Range& tiles, const Part& part) const {
+    const int64_t row = first_row(tiles.begin);
+    return left_block({tensors_.source + row * layer_.inner_ + part.begin, layer_.inner_},
+                      first_row(tiles.end) - row, part.end - part.begin, divided_up(rows_, tiles_));
   }
 
   /// Applies the epilogue to the block, whose results are in the L2 cache.
@@ -187,15 +196,15 @@ class PackedMatMul::Run {
     return layer_.weights_.panel(panel * kPanelColumns, inner);
   }
 
-  /// `next`: the memory to prefetch; null: none.
-  void multiply_panel(const Range& tiles, int64_t index, const Part& part,
+  /// `left`: of the tiles and the part; `next`: the memory to prefetch; null: none.
+  void multiply_panel(const Range& tiles, const LeftBlock& left, int64_t index, const Part& part,
                       const std::byte* next) const {
     const int64_t column = index * kPanelColumns;
     const int64_t width = panel_width(layer_.columns_, column);
     const TileEpilogue& epilogue = layer_.epilogue_;
     PanelPass pass({numbers(index, part.begin), layer_.weights_.numbers(), part.end - part.begin,
                     width, std::min(width, layer_.columns_ - column), next},
-                   {layer_.inner_, layer_.columns_, tiles.end - tiles.begin});
+                   {left.stride, layer_.columns_, tiles.end - tiles.begin});
     if (part.begin == 0 && !layer_.bias_.empty()) pass.add_bias(layer_.bias_.data() + column);
     if (part.end == layer_.inner_ && epilogue.bounds()) pass.keep(*epilogue.bounds());
     for (int64_t i = tiles.begin; i < tiles.end; ++i) {
@@ -205,8 +214,8 @@ class PackedMatMul::Run {
       const float* initial = part.begin > 0          ? target
                              : epilogue.adds_first() ? tensors_.addend + place
                                                      : nullptr;
-      pass.multiply(first_row(i + 1) - row, tensors_.source + row * layer_.inner_ + part.begin,
-                    initial, target);
+      const float* rows = left.data + (row - first_row(tiles.begin)) * left.stride;
+      pass.multiply(first_row(i + 1) - row, rows, initial, target);
     }
   }
 

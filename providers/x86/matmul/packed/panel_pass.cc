@@ -14,8 +14,9 @@ constexpr int64_t kFloatBytes = sizeof(float);
 constexpr int64_t kBytesOfLine = 64;
 constexpr int64_t kBytesAhead = 2048;
 
-/// Memory of the calling thread for the floats of a panel, valid until its next call.
-float* room_for(int64_t count) {
+}  // namespace
+
+float* panel_room(int64_t count) {
   struct alignas(kBytesOfLine) Line {  // loads that cross a line take twice as long
     float floats[kBytesOfLine / kFloatBytes];
   };
@@ -24,8 +25,6 @@ float* room_for(int64_t count) {
   if (lines.size() < wanted) lines.resize(wanted);
   return lines.data()->floats;
 }
-
-}  // namespace
 
 PanelPass::PanelPass(const Part& part, const Tiles& tiles)
     : next_(part.next),
@@ -45,7 +44,7 @@ PanelPass::PanelPass(const Part& part, const Tiles& tiles)
     tile_.lines_ahead = static_cast<int>(lines_);
     return;
   }
-  if (part.kind != StorageDtype::kFloat) tile_.widened = room_for(part.inner * part.width);
+  if (part.kind != StorageDtype::kFloat) tile_.widened = panel_room(part.inner * part.width);
   // Prefetches are spread over the tiles: the number of outstanding cache misses is limited.
   if (lines_ > 0) tile_.steps_ahead = static_cast<int>(std::max<int64_t>(1, tiles.count / lines_));
   share_ = divided_up(part.inner, tile_.steps_ahead) * kBytesOfLine;

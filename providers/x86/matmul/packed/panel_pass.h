@@ -10,6 +10,10 @@
 
 namespace gantry::x86 {
 
+/// Memory of the calling thread for a panel of so many floats, aligned to a cache line. Valid until
+/// the thread's next call.
+float* panel_room(int64_t count);
+
 /// One thread at a time.
 class PanelPass {
  public:
