@@ -114,7 +114,7 @@ class Draft {
 
 }  // namespace
 
-std::string difference_of(const ArtefactFacts& kept, const ArtefactFacts& now) {
+std::string difference_of(const ArtefactMetadata& kept, const ArtefactMetadata& now) {
   for (size_t i = 0; i < std::max(kept.size(), now.size()); ++i) {
     if (i >= now.size()) return kept[i].first + " was " + kept[i].second + ", and is not there now";
     if (i >= kept.size() || kept[i].first != now[i].first)
@@ -185,7 +185,7 @@ void ArtefactFile::read() {
   try {
     const auto* text = reinterpret_cast<const char*>(index.data());
     const json root = json::parse(text, text + header.json_bytes);
-    facts_ = root.at("facts").get<ArtefactFacts>();
+    metadata_ = root.at("facts").get<ArtefactMetadata>();
     for (const auto& [name, place] : root.at("parts").items()) {
       const auto offset = place.at(0).get<uint64_t>();
       const auto length = place.at(1).get<uint64_t>();
@@ -217,7 +217,7 @@ uint64_t artefact_bytes(const std::vector<ArtefactPart>& parts) {
   return size;
 }
 
-uint64_t write_artefact(const fs::path& path, const ArtefactFacts& facts,
+uint64_t write_artefact(const fs::path& path, const ArtefactMetadata& metadata,
                         const std::vector<ArtefactPart>& parts) {
   Draft draft(path);
   const std::vector<char> room(kDataOffset, '\0');
@@ -234,7 +234,7 @@ uint64_t write_artefact(const fs::path& path, const ArtefactFacts& facts,
     sums.add({reinterpret_cast<const std::byte*>(room.data()), gap});
     offset += part.bytes.size() + gap;
   }
-  const std::string text = json({{"facts", facts}, {"parts", places}})
+  const std::string text = json({{"facts", metadata}, {"parts", places}})
                                .dump(-1, ' ', false, json::error_handler_t::replace);
   const std::vector<uint64_t> list = sums.finish();
   std::string index = text;

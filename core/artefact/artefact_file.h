@@ -21,10 +21,10 @@ namespace gantry {
 
 /// The metadata on which the content depends, as (name, value); differences are reported in this
 /// order.
-using ArtefactFacts = std::vector<std::pair<std::string, std::string>>;
+using ArtefactMetadata = std::vector<std::pair<std::string, std::string>>;
 
 /// The first difference, as a sentence without a final stop; empty: none.
-std::string difference_of(const ArtefactFacts& kept, const ArtefactFacts& now);
+std::string difference_of(const ArtefactMetadata& kept, const ArtefactMetadata& now);
 
 struct ArtefactPart {
   std::string name;
@@ -44,7 +44,7 @@ class ArtefactFile {
   /// Reads all parts and checks their checksums. INVALID_ARGUMENT: one is damaged.
   void verify(uint32_t threads) const;
 
-  [[nodiscard]] const ArtefactFacts& facts() const { return facts_; }
+  [[nodiscard]] const ArtefactMetadata& metadata() const { return metadata_; }
   [[nodiscard]] uint64_t size_bytes() const { return bytes_.size(); }
   /// A part in the mapped file, valid as long as this; null: there is none. Do not read its bytes
   /// before verify().
@@ -60,7 +60,7 @@ class ArtefactFile {
   Descriptor file_;
   std::span<const std::byte> bytes_;
   std::unique_ptr<const FileWatch> watch_;
-  ArtefactFacts facts_;
+  ArtefactMetadata metadata_;
   std::map<std::string, std::span<const std::byte>> parts_;
   std::span<const std::byte> data_;
   std::vector<uint64_t> sums_;
@@ -69,7 +69,7 @@ class ArtefactFile {
 /// Writes a file that only this user can read or write, atomically replacing a file of that name.
 /// Returns its size. UNAVAILABLE: the disk is full or the folder cannot be written; no partial file
 /// is left then.
-uint64_t write_artefact(const std::filesystem::path& path, const ArtefactFacts& facts,
+uint64_t write_artefact(const std::filesystem::path& path, const ArtefactMetadata& metadata,
                         const std::vector<ArtefactPart>& parts);
 /// Lower bound of the size of such a file.
 uint64_t artefact_bytes(const std::vector<ArtefactPart>& parts);

@@ -30,8 +30,8 @@ int64_t now_s() {
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
-bool is_regular(const fs::path& path, struct stat& facts) {
-  return lstat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
+bool is_regular(const fs::path& path, struct stat& status) {
+  return lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 void remove_with_notes(const fs::path& file) {
@@ -86,10 +86,10 @@ std::vector<ArtefactEntry> ArtefactFolder::list() const {
   std::vector<ArtefactEntry> entries;
   std::error_code error;
   for (const fs::path& file : list_folder(folder_, error)) {
-    struct stat facts = {};
-    if (file.extension() != kArtefactSuffix || !is_regular(file, facts)) continue;
-    entries.push_back({file, static_cast<uint64_t>(facts.st_size),
-                       static_cast<int64_t>(std::max(facts.st_atime, facts.st_mtime))});
+    struct stat status = {};
+    if (file.extension() != kArtefactSuffix || !is_regular(file, status)) continue;
+    entries.push_back({file, static_cast<uint64_t>(status.st_size),
+                       static_cast<int64_t>(std::max(status.st_atime, status.st_mtime))});
   }
   std::sort(entries.begin(), entries.end(),
             [](const auto& a, const auto& b) { return a.used_s > b.used_s; });
@@ -105,10 +105,10 @@ void ArtefactFolder::make_room(uint64_t limit_bytes, uint64_t coming_bytes,
   }
   std::error_code error;
   for (const fs::path& file : list_folder(folder_, error)) {
-    struct stat facts = {};
-    const bool is_draft = file.stem().extension() == kArtefactSuffix && is_regular(file, facts);
+    struct stat status = {};
+    const bool is_draft = file.stem().extension() == kArtefactSuffix && is_regular(file, status);
     const bool is_notes = file.filename().string().ends_with(kNotesSuffix);
-    if (is_draft && !is_notes && now_s() - facts.st_mtime > kDraftSeconds) remove_with_notes(file);
+    if (is_draft && !is_notes && now_s() - status.st_mtime > kDraftSeconds) remove_with_notes(file);
   }
   uint64_t total = coming_bytes;
   for (const ArtefactEntry& entry : list()) {

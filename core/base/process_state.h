@@ -51,8 +51,8 @@ enum class ProcessState : uint8_t {
   /// The
   /// process that made the file removes it at exit; a child does not touch it.
   kCrashMarks,
-  /// plugin/isolation/crash_ladder: number of crashes of worker processes. Isolated providers.
-  kCrashLadder,
+  /// plugin/isolation/crash_counter: number of crashes of worker processes. Isolated providers.
+  kCrashCounter,
   /// run/executor: contexts, programs and devices that a hung device may still use. Executors.
   kAbandonedRuns,
   /// session/trace_file: file names of traces in use. Profiled sessions.

@@ -92,7 +92,7 @@ uint32_t hardware_threads() noexcept {
   return count;
 }
 
-void for_each_apart(int64_t count, const std::function<void(int64_t)>& body) {
+void for_each_on_own_threads(int64_t count, const std::function<void(int64_t)>& body) {
   std::atomic<int64_t> next = run_alone(count, body);
   const auto parts = std::min<int64_t>(count - next, hardware_threads());
   char fork = 0;

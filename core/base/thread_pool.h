@@ -21,7 +21,7 @@ uint32_t hardware_threads() noexcept;
 /// The first millisecond runs on this thread alone; then all cores that the process may use take
 /// part. For long bodies that hold locks and have parallel loops of their own: a thread that waits
 /// in one body begins no other. Bodies must not throw. [any]
-void for_each_apart(int64_t count, const std::function<void(int64_t)>& body);
+void for_each_on_own_threads(int64_t count, const std::function<void(int64_t)>& body);
 
 /// The threads of one run at a time: the caller and workers of the pool (a oneTBB task arena). The
 /// whole run executes inside the team. A worker that moves from one arena to another loses some

@@ -14,8 +14,8 @@
 #include "onnx/messages/payload.h"
 #include "onnx/messages/proto.h"
 #include "onnx/model.h"
+#include "onnx/schema/convert_opset.h"
 #include "onnx/schema/opset_choice.h"
-#include "onnx/schema/raise_opset.h"
 #include "onnx/schema/schema.h"
 
 namespace gantry {
@@ -194,7 +194,7 @@ class Exporter {
       throw Error(Code::kUnsupported,
                   node.label() + " is of opset " + std::to_string(node.since_version) +
                       " and nodes beside it are of opset " + std::to_string(newest_) +
-                      "; they must be compiled apart");
+                      "; they must be compiled separately");
     }
     opsets_.add("", node.op_type, since_version(node.op_type, "", newest_), node.label());
     if (has_bodies) {
@@ -225,7 +225,7 @@ class Exporter {
       own.insert(names_.at(value));
     }
     write_as_is(node, part);
-    raise_opset(part, node.since_version, newest_, node.label());
+    convert_opset(part, node.since_version, newest_, node.label());
     take_part(part, own, graph);
   }
 

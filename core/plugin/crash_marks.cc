@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/kernel_facts.h"
+#include "base/linux_state.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/process_state.h"
@@ -72,10 +72,10 @@ void begin(Marks& all, const std::string& folder) GANTRY_REQUIRES(all.mutex) {
   MarkFile* file = map_file(all.path);
   if (!file) return;
   file->process = all.process;
-  const KernelFacts facts = kernel_facts();
-  std::memcpy(file->boot.data(), facts.boot.data(),
-              std::min(facts.boot.size(), file->boot.size() - 1));
-  file->memory_kills = facts.memory_kills.value_or(MarkFile::kNotKnown);
+  const LinuxState state = linux_state();
+  std::memcpy(file->boot.data(), state.boot.data(),
+              std::min(state.boot.size(), file->boot.size() - 1));
+  file->memory_kills = state.memory_kills.value_or(MarkFile::kNotKnown);
   std::atexit(remove_file);
   all.file.store(file);
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/folder.h"
-#include "base/kernel_facts.h"
+#include "base/linux_state.h"
 #include "base/log.h"
 #include "plugin/crash_marks.h"
 #include "plugin/discovery/digest.h"
@@ -37,15 +37,15 @@ std::unique_ptr<MarkFile> read_left(const fs::path& file, int64_t& time) {
   if (descriptor < 0) return nullptr;
   struct flock lock = {};
   lock.l_type = F_WRLCK;
-  struct stat facts = {};
+  struct stat status = {};
   auto marks = std::make_unique<MarkFile>();
   const bool is_left = fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK &&
-                       fstat(descriptor, &facts) == 0 &&
+                       fstat(descriptor, &status) == 0 &&
                        pread(descriptor, static_cast<void*>(marks.get()), sizeof(MarkFile), 0) ==
                            static_cast<ssize_t>(sizeof(MarkFile)) &&
                        marks->magic == MarkFile::kMagic;
   close(descriptor);
-  time = facts.st_mtim.tv_sec;
+  time = status.st_mtim.tv_sec;
   return is_left ? std::move(marks) : nullptr;
 }
 
@@ -76,7 +76,7 @@ void keep(const fs::path& folder, const CrashRecord& record) {
 }
 
 void collect(const fs::path& folder, const fs::path& records) {
-  const KernelFacts facts = kernel_facts();
+  const LinuxState state = linux_state();
   const std::string own = own_mark_file();  // closing another descriptor of it would drop its lock
   std::error_code none;
   for (const fs::path& entry : list_folder(folder, none)) {
@@ -84,11 +84,11 @@ void collect(const fs::path& folder, const fs::path& records) {
     if (entry == own) continue;
     const std::unique_ptr<MarkFile> marks = read_left(entry, time);
     if (!marks) continue;
-    if (text_of(marks->boot.data(), marks->boot.size()) != facts.boot) {
+    if (text_of(marks->boot.data(), marks->boot.size()) != state.boot) {
       fs::remove(entry, none);  // the machine was restarted
       continue;
     }
-    const bool lacked_memory = facts.memory_kills > marks->memory_kills;
+    const bool lacked_memory = state.memory_kills > marks->memory_kills;
     for (const MarkFile::Cell& cell : marks->cells) {
       const uint64_t mark = cell.mark.load();
       const uint64_t number = mark >> 8;

@@ -153,8 +153,8 @@ void HugePages::fall_back(uint64_t from) {
   process_state<Gatherer>().add({mapping_, begin_ + from, begin_ + whole});
 }
 
-void gather_pages(const std::shared_ptr<std::byte>& mapping, std::byte* begin,
-                  uint64_t size_bytes) {
+void collapse_pages(const std::shared_ptr<std::byte>& mapping, std::byte* begin,
+                    uint64_t size_bytes) {
   const auto address = reinterpret_cast<uintptr_t>(begin);
   const uint64_t before = round_up(address, kHugePageBytes) - address;
   if (!can_gather() || size_bytes < before + kHugePageBytes) return;

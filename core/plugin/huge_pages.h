@@ -45,6 +45,7 @@ class HugePages {
 /// Collapses the small pages of a range of `mapping` into huge pages, later and on the same thread
 /// as above. Covers huge pages that lie entirely in the range and have content by then. Best
 /// effort: success is not reported. Any thread.
-void gather_pages(const std::shared_ptr<std::byte>& mapping, std::byte* begin, uint64_t size_bytes);
+void collapse_pages(const std::shared_ptr<std::byte>& mapping, std::byte* begin,
+                    uint64_t size_bytes);
 
 }  // namespace gantry

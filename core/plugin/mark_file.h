@@ -25,7 +25,7 @@ struct MarkFile {
 
   uint64_t magic = kMagic;
   int64_t process = 0;
-  // State of the Linux kernel when the process began (base/kernel_facts.h).
+  // State of the Linux kernel when the process began (base/linux_state.h).
   std::array<char, 48> boot = {};
   int64_t memory_kills = kNotKnown;
   std::array<Provider, 32> providers = {};

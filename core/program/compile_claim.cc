@@ -173,7 +173,7 @@ void compile_claims(const CompileSite& site, const std::vector<UncompiledClaim>&
     if (limits && limits->stop_code() != Code::kOk) is_stopped = true;
     return !has_failed && !is_stopped;
   };
-  for_each_apart(static_cast<int64_t>(at_once.size()), [&](int64_t i) {
+  for_each_on_own_threads(static_cast<int64_t>(at_once.size()), [&](int64_t i) {
     const LoadScope scope(limits);
     if (goes_on() && !at_once[static_cast<size_t>(i)]->run()) has_failed = true;
   });

@@ -50,24 +50,24 @@ std::string settings_of(const Config& config) {
 bool is_from_code(const Candidate& candidate) { return candidate.provider->library().empty(); }
 
 // Everything on which the artefact depends, except the model.
-ArtefactFacts facts_of(const Config& config, const Preference& preference, uint32_t threads) {
-  ArtefactFacts facts = {{"gantry's build", build_of(own_library())},
-                         {"the set of the processor's features", processor()}};
+ArtefactMetadata metadata_of(const Config& config, const Preference& preference, uint32_t threads) {
+  ArtefactMetadata metadata = {{"gantry's build", build_of(own_library())},
+                               {"the set of the processor's features", processor()}};
   std::string devices;
   for (const Candidate& candidate : preference.candidates) {
     const PluginProvider& provider = *candidate.provider;
     const DeviceInfo info = provider.info(candidate.device_index);
-    facts.emplace_back("provider \"" + provider.name() + "\"",
-                       provider.manifest().version + ", build " + build_of(provider.library()));
-    facts.emplace_back("what provider \"" + provider.name() + "\" was told",
-                       provider.options() + " " + candidate.options);
+    metadata.emplace_back("provider \"" + provider.name() + "\"",
+                          provider.manifest().version + ", build " + build_of(provider.library()));
+    metadata.emplace_back("what provider \"" + provider.name() + "\" was told",
+                          provider.options() + " " + candidate.options);
     devices += (devices.empty() ? "" : ", ") + candidate.device.to_string() + " \"" + info.name +
                "\" " + info.uid;
   }
-  facts.emplace_back("the list of devices", devices);
-  facts.emplace_back("the number of threads", std::to_string(threads));
-  facts.emplace_back("the configuration", settings_of(config));
-  return facts;
+  metadata.emplace_back("the list of devices", devices);
+  metadata.emplace_back("the number of threads", std::to_string(threads));
+  metadata.emplace_back("the configuration", settings_of(config));
+  return metadata;
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ ArtefactUse::ArtefactUse(const Config& config, const ModelSource& source, const 
 
 ArtefactUse::~ArtefactUse() = default;
 
-// The devices as the configuration and the caller name them. facts_of() has those that exist.
+// The devices as the configuration and the caller name them. metadata_of() has those that exist.
 std::string ArtefactUse::wanted_devices(const std::string& device) const {
   if (!device.empty()) return device;
   std::string all;
@@ -155,11 +155,11 @@ bool ArtefactUse::is_usable_with(const Preference& preference) {
 // and takes the result of the check of its bytes.
 void ArtefactUse::compare(const Preference& preference,
                           const std::vector<std::shared_ptr<const MappedFile>>& files) {
-  facts_ = facts_of(config_, preference, threads_);
+  metadata_ = metadata_of(config_, preference, threads_);
   // Of a model in memory the artefact's name has the digest; these are its external data files.
-  facts_.emplace_back("the model's content", digests_.of(files, threads_));
+  metadata_.emplace_back("the model's content", digests_.of(files, threads_));
   if (kept_) {
-    report_.reason = difference_of(kept_->facts(), facts_);
+    report_.reason = difference_of(kept_->metadata(), metadata_);
     if (report_.reason.empty() && check_.valid()) report_.reason = check_.get();
     if (!report_.reason.empty()) kept_.reset();
   }
@@ -239,7 +239,7 @@ void ArtefactUse::write(const PlannedModel& planned) {
   folder_.make();
   folder_.require_trusted(getauxval(AT_SECURE) != 0);
   folder_.make_room(config_.session.artefact_cache_limit_bytes, artefact_bytes(parts), file_);
-  report_.size_bytes = write_artefact(file_, facts_, parts);
+  report_.size_bytes = write_artefact(file_, metadata_, parts);
   report_.state = "made";
   digests_.save();
 }

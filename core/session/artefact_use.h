@@ -70,7 +70,7 @@ class ArtefactUse {
   std::shared_ptr<const ArtefactFile> kept_;  // the cached file, not verified before check_ ends
   std::future<std::string> check_;            // why the file is invalid; empty: it is valid
   ModelDigests digests_{{}};
-  ArtefactFacts facts_;
+  ArtefactMetadata metadata_;
   std::unique_ptr<Artefact> artefact_;
   ArtefactReport report_;
 };

@@ -65,9 +65,10 @@ void ConfigOrigins::merge(const JsonDocument& document, const std::string& name,
 std::optional<ConfigOrigin> ConfigOrigins::exact(const std::string& pointer) const {
   for (auto document = documents_.rbegin(); document != documents_.rend(); ++document) {
     bool is_it = false;
-    const JsonPlaces::Member* const member = document->places.innermost(pointer, is_it);
+    const JsonPositions::Member* const member = document->places.innermost(pointer, is_it);
     if (is_it)
-      return ConfigOrigin{document->name, document->has_lines ? member->place : JsonPlace{}};
+      return ConfigOrigin{document->name,
+                          document->has_lines ? member->place : JsonMemberPosition{}};
     // Objects are merged; any other value replaces the member of earlier documents and its members.
     if (member && !member->is_object) return std::nullopt;
   }

@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto artefact = gantry::ArtefactFile::open(path);
     artefact->verify(1);
     size_t seen = 0;
-    for (const auto& [name, value] : artefact->facts()) seen += name.size() + value.size();
+    for (const auto& [name, value] : artefact->metadata()) seen += name.size() + value.size();
     for (const char* name : {"a", "plan", "blob"}) {
       const std::span<const std::byte>* part = artefact->find(name);
       for (const std::byte byte : part ? *part : std::span<const std::byte>()) seen += size_t(byte);

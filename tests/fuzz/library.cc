@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     gantry::fuzz::run_or_refuse([&] { gantry::check_note(gantry::read_note(file), path); });
     gantry::check_elf(file);
     (void)gantry::read_program_headers(file);
-    (void)gantry::read_elf_facts(file);
+    (void)gantry::read_elf_metadata(file);
   });
   return 0;
 }

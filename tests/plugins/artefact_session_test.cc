@@ -175,7 +175,7 @@ class ArtefactPlan : public ArtefactSession {
     for (const char* each : {"model", "graph"}) parts.push_back({each, *old->find(each)});
     for (ArtefactPart& part : parts)
       if (part.name == name) part.bytes = as_bytes(bytes);
-    write_artefact(file(), old->facts(), parts);
+    write_artefact(file(), old->metadata(), parts);
   }
   [[nodiscard]] std::string part(const std::string& name) const {
     const auto old = ArtefactFile::open(file());

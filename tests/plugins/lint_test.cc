@@ -223,7 +223,7 @@ TEST(Lint, SurvivesBrokenFiles) {
     const LibraryFile file(folder.write("mutant.so", bytes));
     try {
       check_elf(file);
-      return !read_elf_facts(file).exports.empty();
+      return !read_elf_metadata(file).exports.empty();
     } catch (const Error&) {
       return false;
     }
@@ -246,8 +246,8 @@ TEST(Lint, SurvivesBrokenFiles) {
 // nothing of ours is mistaken for it.
 bool is_added_by_a_sanitizer(const LintFinding& finding) {
   if (GANTRY_SANITIZER == 0 || finding.rule.name != "static-initialisers") return false;
-  const ElfFacts facts = read_elf_facts(LibraryFile(finding.file));
-  return std::all_of(facts.initialisers.begin(), facts.initialisers.end(),
+  const ElfMetadata metadata = read_elf_metadata(LibraryFile(finding.file));
+  return std::all_of(metadata.initialisers.begin(), metadata.initialisers.end(),
                      [](const std::string& name) { return name.starts_with("_sub_I_00099_"); });
 }
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/fork.h"
-#include "base/kernel_facts.h"
+#include "base/linux_state.h"
 #include "plugin/crash_marks.h"
 #include "plugin/mark_file.h"
 #include "provider_folder.h"
@@ -54,11 +54,11 @@ class MarksTest : public testing::Test {
   fs::path leave_file(Edit&& edit) {
     folder_.add("good", "x");
     const std::string library = fs::canonical(folder_.path("x.so")).string();
-    const KernelFacts facts = kernel_facts();
+    const LinuxState state = linux_state();
     MarkFile marks;
     marks.process = 1;
-    marks.memory_kills = facts.memory_kills.value();
-    facts.boot.copy(marks.boot.data(), marks.boot.size() - 1);
+    marks.memory_kills = state.memory_kills.value();
+    state.boot.copy(marks.boot.data(), marks.boot.size() - 1);
     marks.providers[0].name[0] = 'x';
     library.copy(marks.providers[0].library.data(), marks.providers[0].library.size() - 1);
     marks.cells[0].mark = mark_of(1, MarkedCall::kRun);

@@ -39,7 +39,7 @@ void AttentionBody::narrow(const std::string& to, const std::string& tensor) {
   add(to + " = Cast<to = " + std::to_string(type_) + ">(" + tensor + ")");
 }
 
-void AttentionBody::part_heads(const std::string& to, const std::string& tensor, int64_t heads) {
+void AttentionBody::split_heads(const std::string& to, const std::string& tensor, int64_t heads) {
   reshape(to, tensor, std::vector<int64_t>{0, 0, heads, -1});
 }
 

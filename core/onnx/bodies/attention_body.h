@@ -23,7 +23,7 @@ class AttentionBody : public BodyText {
   /// Sets the type to which `narrow` casts, if it is not the first input's.
   void set_type(int type) { type_ = type; }
   /// Reshapes [batch, length, heads * width] to [batch, length, heads, width].
-  void part_heads(const std::string& to, const std::string& tensor, int64_t heads);
+  void split_heads(const std::string& to, const std::string& tensor, int64_t heads);
   /// Transposes the axes of length and heads.
   void turn(const std::string& to, const std::string& tensor);
 

@@ -38,12 +38,13 @@ void part_grouped(AttentionBody& body, const BodyContext& context) {
     for (int i = 0; i < 3; ++i) {
       const std::string letter(1, "qkv"[i]);
       body.widen("wide_" + letter, names[i]);
-      body.part_heads(letter + "_parts", "wide_" + letter, i == 0 ? body.heads() : body.kv_heads());
+      body.split_heads(letter + "_parts", "wide_" + letter,
+                       i == 0 ? body.heads() : body.kv_heads());
     }
     return;
   }
   body.widen("wide_q", "query");
-  body.part_heads("all_parts", "wide_q", body.heads() + 2 * body.kv_heads());
+  body.split_heads("all_parts", "wide_q", body.heads() + 2 * body.kv_heads());
   body.ints("k_begin", {body.heads()});
   body.ints("v_begin", {body.heads() + body.kv_heads()});
   body.slice("q_parts", "all_parts", "i0", "k_begin", 2);

@@ -31,7 +31,7 @@ bool split_inputs(AttentionBody& body, const BodyContext& context, std::string (
     if (has_bias) return body.refuse("a bias of keys and values in one tensor is not supported");
     const std::string packed = query_rank == 5 ? "query" : "key";
     const int first = query_rank == 5 ? 0 : 1;
-    if (query_rank == 3) body.part_heads("q_by_query", "query", body.heads());
+    if (query_rank == 3) body.split_heads("q_by_query", "query", body.heads());
     for (int i = first; i < 3; ++i) {
       const std::string to = std::string(1, "qkv"[i]) + "_by_query";
       body.pick(to, packed, i - first, 3);
@@ -61,7 +61,7 @@ bool split_inputs(AttentionBody& body, const BodyContext& context, std::string (
       begin = name + "_end";
       tensor = name + "_sum";
     }
-    body.part_heads(name + "_by_query", tensor, body.heads());
+    body.split_heads(name + "_by_query", tensor, body.heads());
     parts[i] = std::string(1, "qkv"[i]);
     body.turn(parts[i], name + "_by_query");
   }
@@ -158,7 +158,7 @@ bool attend_jointly(AttentionBody& body, const BodyContext& context, const std::
   for (int i = 0; i < 3; ++i) {
     parts[i] = std::string(1, "qkv"[i]);
     body.slice(parts[i] + "_part", all, ends[i], ends[i + 1], 2);
-    body.part_heads(parts[i] + "_by_query", parts[i] + "_part", body.heads());
+    body.split_heads(parts[i] + "_by_query", parts[i] + "_part", body.heads());
     body.turn(parts[i], parts[i] + "_by_query");
   }
   if (context.hasInput(inputs.past)) {

@@ -21,7 +21,7 @@ void part_input(const BodyContext& context, AttentionBody& body) {
   if (rank_of(context, 0) == 4) {
     body.turn("parts", "wide");
   } else if (body.heads() > 0) {
-    body.part_heads("parts", "wide", body.heads());
+    body.split_heads("parts", "wide", body.heads());
   } else {
     // Whole heads are rotated, so their width is twice that of the caches.
     body.extent("half_width", "cos_cache", 1);

@@ -31,11 +31,11 @@ void OpsetChoice::add(const std::string& domain, const std::string& op_type, int
     range.last_label = label;
   }
   if (range.first <= range.last) return;
-  throw Error(Code::kUnsupported, "one model cannot hold both " + range.first_label +
-                                      " of version " + std::to_string(range.first) + " and " +
-                                      range.last_label +
-                                      ", which means something else after opset " +
-                                      std::to_string(range.last) + "; they must be compiled apart");
+  throw Error(Code::kUnsupported,
+              "one model cannot hold both " + range.first_label + " of version " +
+                  std::to_string(range.first) + " and " + range.last_label +
+                  ", which means something else after opset " + std::to_string(range.last) +
+                  "; they must be compiled separately");
 }
 
 void OpsetChoice::need(const std::string& domain) {

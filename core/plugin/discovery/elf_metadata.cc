@@ -131,22 +131,22 @@ std::vector<std::string> read_initialisers(const ElfSections& sections) {
 
 }  // namespace
 
-ElfFacts read_elf_facts(const LibraryFile& file) {
-  ElfFacts facts;
-  facts.dynamic = read_dynamic_section(file);
+ElfMetadata read_elf_metadata(const LibraryFile& file) {
+  ElfMetadata metadata;
+  metadata.dynamic = read_dynamic_section(file);
   const ElfSections sections(file);
-  facts.exports = read_exports(sections);
-  facts.versions = read_versions(sections);
-  facts.initialisers = read_initialisers(sections);
+  metadata.exports = read_exports(sections);
+  metadata.versions = read_versions(sections);
+  metadata.initialisers = read_initialisers(sections);
   bool has_stack_header = false;
   for (const Elf64_Phdr& segment : read_program_headers(file)) {
     if (segment.p_type != PT_GNU_STACK) continue;
     has_stack_header = true;
-    facts.has_executable_stack = (segment.p_flags & PF_X) != 0;
+    metadata.has_executable_stack = (segment.p_flags & PF_X) != 0;
   }
-  if (!has_stack_header) facts.has_executable_stack = true;
-  facts.has_text_relocations = facts.dynamic.has_text_relocations;
-  return facts;
+  if (!has_stack_header) metadata.has_executable_stack = true;
+  metadata.has_text_relocations = metadata.dynamic.has_text_relocations;
+  return metadata;
 }
 
 }  // namespace gantry

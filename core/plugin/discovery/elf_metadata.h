@@ -25,7 +25,7 @@ struct ElfVersion {
   std::vector<std::string> symbols;  ///< those of that version, in the file's order
 };
 
-struct ElfFacts {
+struct ElfMetadata {
   DynamicSection dynamic;
   std::vector<ElfExport> exports;
   std::vector<ElfVersion> versions;
@@ -37,6 +37,6 @@ struct ElfFacts {
 };
 
 /// Requires check_elf(file). INVALID_ARGUMENT: truncated, or tables that contradict each other.
-ElfFacts read_elf_facts(const LibraryFile& file);
+ElfMetadata read_elf_metadata(const LibraryFile& file);
 
 }  // namespace gantry

@@ -16,17 +16,17 @@
 namespace gantry {
 namespace {
 
-FileIdentity to_identity(const struct stat& facts) {
+FileIdentity to_identity(const struct stat& status) {
   constexpr int64_t kNanosecondsPerSecond = 1000000000;
-  return {facts.st_dev, facts.st_ino, static_cast<uint64_t>(facts.st_size),
-          facts.st_mtim.tv_sec * kNanosecondsPerSecond + facts.st_mtim.tv_nsec};
+  return {status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
+          status.st_mtim.tv_sec * kNanosecondsPerSecond + status.st_mtim.tv_nsec};
 }
 
 }  // namespace
 
 FileIdentity FileIdentity::of(const std::string& path) {
-  struct stat facts = {};
-  return stat(path.c_str(), &facts) == 0 ? to_identity(facts) : FileIdentity();
+  struct stat status = {};
+  return stat(path.c_str(), &status) == 0 ? to_identity(status) : FileIdentity();
 }
 
 LibraryFile::LibraryFile(std::string path) : path_(std::move(path)) {
@@ -37,13 +37,13 @@ LibraryFile::LibraryFile(std::string path) : path_(std::move(path)) {
     throw Error(Code::kNotFound,
                 path_ + ": the library cannot be read: " + std::generic_category().message(errno));
   }
-  struct stat facts = {};
-  if (fstat(descriptor_, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+  struct stat status = {};
+  if (fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
     close(std::exchange(descriptor_, -1));
     throw Error(Code::kInvalidArgument,
                 path_ + ": expected a provider library, found something that is not a file");
   }
-  identity_ = to_identity(facts);
+  identity_ = to_identity(status);
 }
 
 LibraryFile::~LibraryFile() {

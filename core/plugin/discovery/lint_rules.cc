@@ -27,7 +27,7 @@ std::string some_of(std::vector<std::string> names) {
 Findings check_exports(const LintSubject& subject) {
   std::vector<std::string> others;
   bool has_entry = false;
-  for (const ElfExport& symbol : subject.facts.exports) {
+  for (const ElfExport& symbol : subject.metadata.exports) {
     has_entry = has_entry || symbol.name == kEntryName;
     if (symbol.name != kEntryName) others.push_back(symbol.name);
   }
@@ -43,14 +43,14 @@ Findings check_exports(const LintSubject& subject) {
 
 Findings check_unique_symbols(const LintSubject& subject) {
   std::vector<std::string> unique;
-  for (const ElfExport& symbol : subject.facts.exports)
+  for (const ElfExport& symbol : subject.metadata.exports)
     if (symbol.is_unique) unique.push_back(symbol.name);
   if (unique.empty()) return {};
   return {"expected no symbol that is unique in the process, found " + some_of(unique)};
 }
 
 Findings check_search_path(const LintSubject& subject) {
-  const DynamicSection& section = subject.facts.dynamic;
+  const DynamicSection& section = subject.metadata.dynamic;
   Findings findings;
   for (const auto& [name, path] :
        {std::pair{"RPATH", section.rpath}, std::pair{"RUNPATH", section.runpath}}) {
@@ -72,17 +72,17 @@ Findings check_search_path(const LintSubject& subject) {
 }
 
 Findings check_stack(const LintSubject& subject) {
-  if (!subject.facts.has_executable_stack) return {};
+  if (!subject.metadata.has_executable_stack) return {};
   return {"expected a stack that holds data only, found that an executable one is asked for"};
 }
 
 Findings check_text_relocations(const LintSubject& subject) {
-  if (!subject.facts.has_text_relocations) return {};
+  if (!subject.metadata.has_text_relocations) return {};
   return {"expected code that is the same wherever it is loaded, found text relocations"};
 }
 
 Findings check_initialisers(const LintSubject& subject) {
-  const std::vector<std::string>& functions = subject.facts.initialisers;
+  const std::vector<std::string>& functions = subject.metadata.initialisers;
   if (functions.empty()) return {};
   return {"expected no code that runs when the library is opened, found " + some_of(functions)};
 }
@@ -90,7 +90,7 @@ Findings check_initialisers(const LintSubject& subject) {
 Findings check_libc(const LintSubject& subject) {
   constexpr std::string_view kPrefix = "GLIBC_";
   Findings findings;
-  for (const ElfVersion& need : subject.facts.versions) {
+  for (const ElfVersion& need : subject.metadata.versions) {
     if (need.version.rfind(kPrefix, 0) != 0) continue;
     const std::vector<int> version = parse_version(need.version.substr(kPrefix.size()));
     const bool is_private = version.empty();

@@ -16,7 +16,7 @@ namespace gantry {
 struct LintSubject {
   std::string provider;  ///< name in the manifest
   std::string file;
-  ElfFacts facts;
+  ElfMetadata metadata;
   bool is_provider = true;  ///< false: a library shipped with the provider
   /// names of the libraries shipped with it, as it is linked with them; of the provider only
   std::vector<std::string> brings;

@@ -138,7 +138,7 @@ class Reader {
 
  private:
   const json& root_;
-  const JsonPlaces& places_;
+  const JsonPositions& places_;
   const std::string& file_;
 };
 

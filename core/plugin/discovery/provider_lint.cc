@@ -163,7 +163,7 @@ class Lint {
 
   void check_library(LintSubject& subject, const LibraryFile& file) {
     subject.file = file.path();
-    subject.facts = read_elf_facts(file);
+    subject.metadata = read_elf_metadata(file);
     for (const LibraryRule& rule : library_rules()) {
       if (!subject.is_provider && !rule.counts_for_brought) continue;
       for (const std::string& what : rule.check(subject)) add(rule, subject.file, what);

@@ -101,7 +101,7 @@ class StrictEvents final : public nlohmann::json_sax<json> {
   }
 
   [[nodiscard]] size_t* taken() { return &taken_; }
-  JsonPlaces take_places() { return std::move(places_); }
+  JsonPositions take_places() { return std::move(places_); }
 
   bool null() override { return value(); }
   bool boolean(bool) override { return value(); }
@@ -159,7 +159,7 @@ class StrictEvents final : public nlohmann::json_sax<json> {
     bool is_array = false;
     size_t index = 0;
     std::string member;
-    JsonPlaces::Number number = 0;  // of the object or array itself
+    JsonPositions::Number number = 0;  // of the object or array itself
     [[nodiscard]] std::string name() const { return is_array ? std::to_string(index) : member; }
   };
 
@@ -245,8 +245,8 @@ class StrictEvents final : public nlohmann::json_sax<json> {
   Lines lines_;
   size_t taken_ = 0;  // characters that the parser has read; one more after a number
   size_t last_ = 0;   // end of the last token
-  JsonPlaces places_;
-  JsonPlaces::Number member_ = 0;  // the member whose value comes next or came last
+  JsonPositions places_;
+  JsonPositions::Number member_ = 0;  // the member whose value comes next or came last
   std::vector<Level> levels_;
 };
 
@@ -286,8 +286,8 @@ std::string json_pointer(const std::string& pointer, const std::string& member) 
   return result;
 }
 
-JsonPlaces::Number JsonPlaces::add(Number parent, const std::string& name, const JsonPlace& place,
-                                   bool& is_new) {
+JsonPositions::Number JsonPositions::add(Number parent, const std::string& name,
+                                         const JsonMemberPosition& place, bool& is_new) {
   const auto next = static_cast<Number>(members_.size());
   is_new = true;
   if (next > 0) {
@@ -299,7 +299,7 @@ JsonPlaces::Number JsonPlaces::add(Number parent, const std::string& name, const
   return next;
 }
 
-const JsonPlaces::Member* JsonPlaces::innermost(std::string_view pointer, bool& is_it) const {
+const JsonPositions::Member* JsonPositions::innermost(std::string_view pointer, bool& is_it) const {
   is_it = !members_.empty();
   if (members_.empty()) return nullptr;
   std::pair<Number, std::string> wanted;
@@ -320,16 +320,16 @@ const JsonPlaces::Member* JsonPlaces::innermost(std::string_view pointer, bool& 
   return &members_[wanted.first];
 }
 
-const JsonPlaces::Member* JsonPlaces::find(std::string_view pointer) const {
+const JsonPositions::Member* JsonPositions::find(std::string_view pointer) const {
   bool is_it = false;
   const Member* const member = innermost(pointer, is_it);
   return is_it ? member : nullptr;
 }
 
-JsonPlace place_of(const JsonPlaces& places, std::string_view pointer) {
+JsonMemberPosition place_of(const JsonPositions& places, std::string_view pointer) {
   bool is_it = false;
-  const JsonPlaces::Member* const member = places.innermost(pointer, is_it);
-  return member ? member->place : JsonPlace{};
+  const JsonPositions::Member* const member = places.innermost(pointer, is_it);
+  return member ? member->place : JsonMemberPosition{};
 }
 
 std::string at_position(const std::string& subject, JsonPosition position) {
@@ -337,9 +337,9 @@ std::string at_position(const std::string& subject, JsonPosition position) {
   return subject + ":" + std::to_string(position.line) + ":" + std::to_string(position.column);
 }
 
-std::string describe_problem(const std::string& subject, const JsonPlaces& places,
+std::string describe_problem(const std::string& subject, const JsonPositions& places,
                              const JsonProblem& problem) {
-  const JsonPlace place = place_of(places, problem.pointer);
+  const JsonMemberPosition place = place_of(places, problem.pointer);
   return at_position(subject, problem.is_in_name ? place.name : place.value) + ": " +
          (problem.pointer.empty() ? "/" : problem.pointer) + ": " + problem.what;
 }

@@ -29,7 +29,7 @@ struct JsonPosition {
 };
 
 /// The positions of a member's name and value; an item of an array has that of its value twice.
-struct JsonPlace {
+struct JsonMemberPosition {
   JsonPosition name;
   JsonPosition value;
 };
@@ -37,17 +37,17 @@ struct JsonPlace {
 /// The positions of a document's members, by JSON pointer; "" is the document. Members are stored
 /// by name and the number of their parent, so that memory grows with the text and not with its
 /// depth.
-class JsonPlaces {
+class JsonPositions {
  public:
   using Number = uint32_t;
   struct Member {
-    JsonPlace place;
+    JsonMemberPosition place;
     bool is_object = false;
   };
 
   /// Adds a member of `parent`, or the document if there is none yet. `is_new`: false if the member
   /// is there already; its position is not changed then.
-  Number add(Number parent, const std::string& name, const JsonPlace& place, bool& is_new);
+  Number add(Number parent, const std::string& name, const JsonMemberPosition& place, bool& is_new);
   Member& operator[](Number number) { return members_[number]; }
   /// Null: the document has no such member.
   [[nodiscard]] const Member* find(std::string_view pointer) const;
@@ -63,7 +63,7 @@ class JsonPlaces {
 
 struct JsonDocument {
   nlohmann::json root;
-  JsonPlaces places;
+  JsonPositions places;
 };
 
 /// An error in a document.
@@ -98,13 +98,13 @@ JsonDocument parse_json(std::string_view text, const std::string& subject,
 std::string json_pointer(const std::string& pointer, const std::string& member);
 
 /// The position of the member, or of the innermost enclosing member that exists.
-JsonPlace place_of(const JsonPlaces& places, std::string_view pointer);
+JsonMemberPosition place_of(const JsonPositions& places, std::string_view pointer);
 
 /// `subject:line:column`; `subject` if the position is not known.
 std::string at_position(const std::string& subject, JsonPosition position);
 
 /// `subject:line:column: pointer: what`.
-std::string describe_problem(const std::string& subject, const JsonPlaces& places,
+std::string describe_problem(const std::string& subject, const JsonPositions& places,
                              const JsonProblem& problem);
 
 /// The line of the text and a caret below the column, each after a line end; for messages that may

@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 
 // Systems that give each user a private group (gid equal to uid) make files writable by that group
 // by default.
-bool is_private_group(const struct stat& facts) {
-  return facts.st_uid != 0 && facts.st_gid == facts.st_uid;
+bool is_private_group(const struct stat& status) {
+  return status.st_uid != 0 && status.st_gid == status.st_uid;
 }
 
 // An access control list changes the group bits and may name any user.
@@ -35,18 +35,18 @@ bool has_access_list(const fs::path& path) {
 }
 
 // In a sticky folder only the owner of an entry may rename or remove it.
-bool is_sticky(const struct stat& facts) { return (facts.st_mode & S_ISVTX) != 0; }
+bool is_sticky(const struct stat& status) { return (status.st_mode & S_ISVTX) != 0; }
 
 // Adds everyone who could replace the file: who may write it or a folder above it.
 void add_writers_of(const fs::path& file, TrustedWriters& writers) {
   for (fs::path path = file;; path = path.parent_path()) {
-    struct stat facts = {};
-    if (stat(path.c_str(), &facts) != 0) return;
-    writers.users.insert(facts.st_uid);
-    const bool is_entry_safe = path != file && is_sticky(facts);
-    if ((facts.st_mode & S_IWGRP) != 0 && !is_entry_safe && !has_access_list(path))
-      writers.groups.insert(facts.st_gid);
-    if ((facts.st_mode & S_IWOTH) != 0 && !is_entry_safe) writers.is_everybody = true;
+    struct stat status = {};
+    if (stat(path.c_str(), &status) != 0) return;
+    writers.users.insert(status.st_uid);
+    const bool is_entry_safe = path != file && is_sticky(status);
+    if ((status.st_mode & S_IWGRP) != 0 && !is_entry_safe && !has_access_list(path))
+      writers.groups.insert(status.st_gid);
+    if ((status.st_mode & S_IWOTH) != 0 && !is_entry_safe) writers.is_everybody = true;
     if (path == path.root_path()) return;
   }
 }
@@ -91,8 +91,8 @@ void add_named(const std::string& name, TrustedWriters& writers) {
 }
 
 void check_one(const fs::path& path, bool may_be_shared, const TrustedWriters& writers) {
-  struct stat facts = {};
-  if (lstat(path.c_str(), &facts) != 0)
+  struct stat status = {};
+  if (lstat(path.c_str(), &status) != 0)
     throw Error(Code::kNotFound, path.string() + ": " + std::generic_category().message(errno));
   if (writers.is_everybody) return;
   const auto trust = [&](const char* kind, uint32_t number) {
@@ -100,26 +100,27 @@ void check_one(const fs::path& path, bool may_be_shared, const TrustedWriters& w
                                : std::string(", or list \"") + kind + ":" + std::to_string(number) +
                                      "\" in \"providers\": {\"trust\"}";
   };
-  if (!writers.users.contains(facts.st_uid)) {
+  if (!writers.users.contains(status.st_uid)) {
     refuse_path(
         path.string() + ": expected the owner root" +
         (writers.is_elevated || geteuid() == 0 ? "" : " or user " + std::to_string(geteuid())) +
-        ", found user " + std::to_string(facts.st_uid) +
+        ", found user " + std::to_string(status.st_uid) +
         ", who could replace what this process runs; chown " +
         std::to_string(writers.is_elevated ? 0 : geteuid()) + " " + path.string() +
-        trust("user", facts.st_uid));
+        trust("user", status.st_uid));
   }
-  if (S_ISLNK(facts.st_mode)) return;  // a link cannot be written, only replaced in its folder
-  const bool by_all = (facts.st_mode & S_IWOTH) != 0;
-  const bool is_trusted_group = !writers.is_elevated && !has_access_list(path) &&
-                                (is_private_group(facts) || writers.groups.contains(facts.st_gid));
-  const bool by_group = (facts.st_mode & S_IWGRP) != 0 && !is_trusted_group;
+  if (S_ISLNK(status.st_mode)) return;  // a link cannot be written, only replaced in its folder
+  const bool by_all = (status.st_mode & S_IWOTH) != 0;
+  const bool is_trusted_group =
+      !writers.is_elevated && !has_access_list(path) &&
+      (is_private_group(status) || writers.groups.contains(status.st_gid));
+  const bool by_group = (status.st_mode & S_IWGRP) != 0 && !is_trusted_group;
   if (!by_all && !by_group) return;
-  if (may_be_shared && is_sticky(facts)) return;
+  if (may_be_shared && is_sticky(status)) return;
   refuse_path(path.string() + ": expected that only its owner may write it, found that " +
               (by_all ? "everybody may; chmod o-w " + path.string()
-                      : "group " + std::to_string(facts.st_gid) + " may; chmod g-w " +
-                            path.string() + trust("group", facts.st_gid)));
+                      : "group " + std::to_string(status.st_gid) + " may; chmod g-w " +
+                            path.string() + trust("group", status.st_gid)));
 }
 
 }  // namespace
@@ -132,8 +133,8 @@ TrustedWriters TrustedWriters::of_process(bool is_elevated, const std::vector<st
   writers.users.insert(geteuid());
   // In a user namespace that does not map root, its files appear as another user's: whoever owns
   // the root folder is root.
-  struct stat facts = {};
-  if (stat("/", &facts) == 0) writers.users.insert(facts.st_uid);
+  struct stat status = {};
+  if (stat("/", &status) == 0) writers.users.insert(status.st_uid);
   writers.groups.insert(getegid());
   std::vector<gid_t> groups(static_cast<size_t>(std::max(getgroups(0, nullptr), 0)));
   const int count = getgroups(static_cast<int>(groups.size()), groups.data());

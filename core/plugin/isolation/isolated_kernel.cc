@@ -93,7 +93,7 @@ class IsolatedKernel {
     if (is_forked()) return;
     try {
       is_going_ = true;
-      if (const WorkApart building = begun(); building.valid()) building.wait();
+      if (const BackgroundWork building = begun(); building.valid()) building.wait();
       const MutexLock lock(mutex_);
       if (!worker_.process || worker_.process->has_ended()) return;
       MessageWriter request;
@@ -155,12 +155,12 @@ class IsolatedKernel {
   std::shared_ptr<const WorkerKernel> built_in(const IsolatedProvider::Worker& worker,
                                                const StopQuestion& stop) {
     for (;;) {
-      WorkApart building;
+      BackgroundWork building;
       {
         const MutexLock lock(mutex_);
         if (worker_.number == worker.number) return slots_;
         if (is_over(building_)) {
-          building_ = begin_apart([this, worker] {
+          building_ = start_background_work([this, worker] {
             build(worker, [this] { return is_going_ ? Code::kCancelled : Code::kOk; });
           });
           building_number_ = worker.number;
@@ -197,7 +197,7 @@ class IsolatedKernel {
     worker_ = worker;
   }
 
-  WorkApart begun() {
+  BackgroundWork begun() {
     const MutexLock lock(mutex_);
     return building_;
   }
@@ -391,7 +391,7 @@ class IsolatedKernel {
   Mutex mutex_;
   IsolatedProvider::Worker worker_ GANTRY_GUARDED_BY(mutex_);  // that has compiled the kernel
   std::shared_ptr<const WorkerKernel> slots_ GANTRY_GUARDED_BY(mutex_);
-  WorkApart building_ GANTRY_GUARDED_BY(mutex_);  // in the worker of `building_number_`
+  BackgroundWork building_ GANTRY_GUARDED_BY(mutex_);  // in the worker of `building_number_`
   uint64_t building_number_ GANTRY_GUARDED_BY(mutex_) = 0;
   std::atomic<uint64_t> expected_bytes_ = 0;
   std::atomic<bool> is_going_ = false;  // being destroyed: ends a compilation

@@ -73,7 +73,7 @@ void tell_claims(const WorkerClaims& claims, const gantry_claim_sink& sink) {
 IsolatedProvider::IsolatedProvider(Subject subject, IsolationSettings settings)
     : subject_(std::move(subject)),
       settings_(std::move(settings)),
-      ladder_(subject_.open.library),
+      crash_counter_(subject_.open.library),
       arena_(SharedArena::create()),
       constants_(ConstantStore::create()) {
   subject_.open.memory_limit_bytes = settings_.memory_limit_bytes;
@@ -90,7 +90,7 @@ void IsolatedProvider::close() noexcept {
   if (is_forked()) return;
   try {
     is_closing_ = true;
-    WorkApart starting;
+    BackgroundWork starting;
     {
       const MutexLock lock(mutex_);
       starting = starting_;
@@ -111,11 +111,11 @@ void IsolatedProvider::close() noexcept {
 
 IsolatedProvider::Worker IsolatedProvider::worker(const StopQuestion& stop) {
   for (;;) {
-    WorkApart starting;
+    BackgroundWork starting;
     {
       const MutexLock lock(mutex_);
       if (is_open_ && worker_.process && !worker_.process->has_ended()) return worker_;
-      if (is_over(starting_)) starting_ = begin_apart([this] { start({}); });
+      if (is_over(starting_)) starting_ = start_background_work([this] { start({}); });
       starting = starting_;
     }
     wait_for(starting, stop, "provider \"" + name() + "\": the start of its process");
@@ -191,7 +191,7 @@ void IsolatedProvider::note_end(const WorkerProcess& process, bool is_crash) {
   }
   const std::string how = process.how_it_ended();
   if (!is_crash) return log(LogLevel::kInfo, "provider \"" + name() + "\": its process " + how);
-  ladder_.note(how);
+  crash_counter_.note(how);
   log(LogLevel::kWarning, "provider \"" + name() + "\": its process " + how +
                               (blocked().empty() ? "" : "; it is in quarantine now"));
 }

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "plugin/isolation/background_work.h"
 #include "plugin/isolation/constant_store.h"
-#include "plugin/isolation/crash_ladder.h"
+#include "plugin/isolation/crash_counter.h"
 #include "plugin/isolation/isolation.h"
 #include "plugin/isolation/shared_arena.h"
-#include "plugin/isolation/work_apart.h"
 #include "plugin/isolation/worker_process.h"
 
 namespace gantry {
@@ -51,7 +51,7 @@ class IsolatedProvider {
   /// Valid as long as this object.
   [[nodiscard]] gantry_provider_api table();
   /// Why its devices are blocked (quarantine); empty: they are not.
-  [[nodiscard]] std::string blocked() const { return ladder_.quarantine(); }
+  [[nodiscard]] std::string blocked() const { return crash_counter_.quarantine(); }
   /// The parts of the configured sandbox that the system did not permit; empty: none.
   [[nodiscard]] const std::string& missing() const { return opened_.missing; }
 
@@ -87,13 +87,13 @@ class IsolatedProvider {
 
   Subject subject_;
   IsolationSettings settings_;
-  CrashLadder ladder_;
+  CrashCounter crash_counter_;
   std::shared_ptr<SharedArena> arena_;
   std::shared_ptr<ConstantStore> constants_;
   Mutex mutex_;
   Worker worker_ GANTRY_GUARDED_BY(mutex_);
-  bool is_open_ GANTRY_GUARDED_BY(mutex_) = false;  // whether `worker_` has opened the provider
-  WorkApart starting_ GANTRY_GUARDED_BY(mutex_);    // the start of the next worker
+  bool is_open_ GANTRY_GUARDED_BY(mutex_) = false;     // whether `worker_` has opened the provider
+  BackgroundWork starting_ GANTRY_GUARDED_BY(mutex_);  // the start of the next worker
   std::atomic<bool> is_closing_ = false;
   WorkerOpened opened_;  // by the first worker; constant once the constructor has returned
   uint64_t next_kernel_ GANTRY_GUARDED_BY(mutex_) = 1;

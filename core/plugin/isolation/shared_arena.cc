@@ -92,7 +92,7 @@ void SharedArena::gather(uint64_t end) noexcept {
   gathered_ = end;
   try {
     const std::shared_ptr<std::byte> mapping(memory_, memory_->data());
-    gather_pages(mapping, memory_->data() + begin, end - begin);
+    collapse_pages(mapping, memory_->data() + begin, end - begin);
   } catch (const std::bad_alloc&) {  // no memory for the request: the pages stay small
   }
 }

@@ -37,8 +37,8 @@ std::shared_ptr<SharedMemory> SharedMemory::create(uint64_t size_bytes) {
 
 std::shared_ptr<SharedMemory> SharedMemory::map(Descriptor file, uint64_t size_bytes,
                                                 bool is_writable) {
-  struct stat facts = {};
-  if (fstat(file.get(), &facts) != 0 || static_cast<uint64_t>(facts.st_size) < size_bytes ||
+  struct stat status = {};
+  if (fstat(file.get(), &status) != 0 || static_cast<uint64_t>(status.st_size) < size_bytes ||
       (fcntl(file.get(), F_GET_SEALS) & kSizeSeals) != kSizeSeals) {
     throw Error(Code::kInternal, "expected sealed shared memory of " + std::to_string(size_bytes) +
                                      " bytes, found something else");
@@ -51,10 +51,10 @@ std::shared_ptr<SharedMemory> SharedMemory::map(Descriptor file, uint64_t size_b
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::map_file(Descriptor file, uint64_t size_bytes) {
-  struct stat facts = {};
-  if (fstat(file.get(), &facts) != 0 || static_cast<uint64_t>(facts.st_size) < size_bytes) {
+  struct stat status = {};
+  if (fstat(file.get(), &status) != 0 || static_cast<uint64_t>(status.st_size) < size_bytes) {
     throw Error(Code::kInternal, "expected a file of " + std::to_string(size_bytes) +
-                                     " bytes, found one of " + std::to_string(facts.st_size) +
+                                     " bytes, found one of " + std::to_string(status.st_size) +
                                      "; a model must not be shortened while a session uses it");
   }
   std::shared_ptr<SharedMemory> memory(new SharedMemory);

@@ -117,7 +117,7 @@ class Pool : public PoolKernel {
   /// Pools with pool_math.h. Returns false, and does nothing, if the reduction or the windows are
   /// not supported there.
   bool pool_in_vectors(sdk::Call& call, const Plan& plan, float* y) const {
-    const std::optional<simd::Joining> joining = op_.joining();
+    const std::optional<simd::Reduction> reduction = op_.reduction();
     const OuterAxes outer(plan.window);
     const WindowAxis& inner = plan.window[outer.rank];
     simd::PlaneWindows windows = {};
@@ -130,7 +130,7 @@ class Pool : public PoolKernel {
     windows.dilation = inner.dilation;
     const int64_t rows = most_rows(plan.window, outer.rank, windows.lines);
     // Wide padding or long row lists are faster without SIMD.
-    if (!joining || windows.stride > kMostStride || rows > kMostRows ||
+    if (!reduction || windows.stride > kMostStride || rows > kMostRows ||
         windows.reach() > 4 * windows.width + 64)
       return false;
     list_rows(call, plan.window, outer, rows, windows);
@@ -141,7 +141,7 @@ class Pool : public PoolKernel {
     const int64_t scratch = simd::joining_scratch(windows);
     auto* buffers = call.scratch<float>(parts * scratch);
     call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
-      simd::reduce_windows(*joining, windows, x, x_end, plan.in_plane, lines * begin / parts,
+      simd::reduce_windows(*reduction, windows, x, x_end, plan.in_plane, lines * begin / parts,
                            lines * end / parts, buffers + begin * scratch, y);
     });
     return true;
@@ -228,7 +228,7 @@ class Pool : public PoolKernel {
         const T* plane = x + line / lines_per_plane * plan.in_plane;
         join_rows(window, outer, at, plane, rows + begin * width);
         const int64_t count = outer_count(window, outer.rank, at);
-        join_columns(inner, rows + begin * width, count, y + line * inner.output);
+        reduce_columns(inner, rows + begin * width, count, y + line * inner.output);
       }
     });
   }
@@ -242,7 +242,7 @@ class Pool : public PoolKernel {
     for_each_row(window, outer, at, [&](int64_t offset) {
       const T* source = plane + offset;
       for (int64_t i = 0; i < width; ++i) {
-        row[i] = op_.template join<C>(row[i], op_.template lift<C>(static_cast<C>(source[i])));
+        row[i] = op_.template combine<C>(row[i], op_.template map<C>(static_cast<C>(source[i])));
       }
     });
   }
@@ -260,7 +260,7 @@ class Pool : public PoolKernel {
   }
 
   template <class T, class C>
-  void join_columns(const WindowAxis& axis, const C* row, int64_t outer_count, T* y) const {
+  void reduce_columns(const WindowAxis& axis, const C* row, int64_t outer_count, T* y) const {
     // Windows inside the row have all taps and need no bounds.
     const int64_t inside = axis.first_window(0);
     const int64_t end = std::max(inside, axis.end_window(axis.kernel - 1));
@@ -276,10 +276,10 @@ class Pool : public PoolKernel {
     const auto place = [&](auto taps) {
       for (int64_t o = 0; o < count; ++o) {
         const C* source = row + o * axis.stride;
-        C joined = *source;
+        C reduced = *source;
         for (int64_t k = 1; k < taps; ++k)
-          joined = op_.template join<C>(joined, source[k * axis.dilation]);
-        y[o] = static_cast<T>(op_.template finish<C>(joined, outer_count * taps));
+          reduced = op_.template combine<C>(reduced, source[k * axis.dilation]);
+        y[o] = static_cast<T>(op_.template finalize<C>(reduced, outer_count * taps));
       }
     };
     // Common kernel extents are unrolled.
@@ -296,11 +296,11 @@ class Pool : public PoolKernel {
   void join_window(const WindowAxis& axis, const C* row, int64_t outer_count, int64_t o,
                    T* y) const {
     const int64_t high = axis.end_tap(o);
-    C joined = Op::template kStart<C>;
+    C reduced = Op::template kStart<C>;
     for (int64_t k = axis.first_tap(o); k < high; ++k) {
-      joined = op_.template join<C>(joined, row[axis.start(o) + k * axis.dilation]);
+      reduced = op_.template combine<C>(reduced, row[axis.start(o) + k * axis.dilation]);
     }
-    y[o] = static_cast<T>(op_.template finish<C>(joined, outer_count * axis_count(axis, o)));
+    y[o] = static_cast<T>(op_.template finalize<C>(reduced, outer_count * axis_count(axis, o)));
   }
 
   Op op_;

@@ -18,29 +18,29 @@ using PoolVec = hn::Vec<PoolTag>;
 
 struct Largest {
   static constexpr float kStart = -std::numeric_limits<float>::infinity();
-  HWY_INLINE PoolVec lift(PoolVec x) const { return x; }
-  HWY_INLINE PoolVec join(PoolVec a, PoolVec b) const {
+  HWY_INLINE PoolVec map(PoolVec x) const { return x; }
+  HWY_INLINE PoolVec combine(PoolVec a, PoolVec b) const {
     return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
   }
-  HWY_INLINE PoolVec finish(PoolVec joined, float /*rows*/, const float* /*columns*/) const {
-    return joined;
+  HWY_INLINE PoolVec finalize(PoolVec reduced, float /*rows*/, const float* /*columns*/) const {
+    return reduced;
   }
 };
 struct Mean {
   static constexpr float kStart = 0;
-  HWY_INLINE PoolVec lift(PoolVec x) const { return x; }
-  HWY_INLINE PoolVec join(PoolVec a, PoolVec b) const { return hn::Add(a, b); }
-  HWY_INLINE PoolVec finish(PoolVec joined, float rows, const float* columns) const {
+  HWY_INLINE PoolVec map(PoolVec x) const { return x; }
+  HWY_INLINE PoolVec combine(PoolVec a, PoolVec b) const { return hn::Add(a, b); }
+  HWY_INLINE PoolVec finalize(PoolVec reduced, float rows, const float* columns) const {
     const PoolTag d;
-    return hn::Div(joined, hn::Mul(hn::Set(d, rows), hn::LoadU(d, columns)));
+    return hn::Div(reduced, hn::Mul(hn::Set(d, rows), hn::LoadU(d, columns)));
   }
 };
 struct RootOfSquares {
   static constexpr float kStart = 0;
-  HWY_INLINE PoolVec lift(PoolVec x) const { return hn::Mul(x, x); }
-  HWY_INLINE PoolVec join(PoolVec a, PoolVec b) const { return hn::Add(a, b); }
-  HWY_INLINE PoolVec finish(PoolVec joined, float /*rows*/, const float* /*columns*/) const {
-    return hn::Sqrt(joined);
+  HWY_INLINE PoolVec map(PoolVec x) const { return hn::Mul(x, x); }
+  HWY_INLINE PoolVec combine(PoolVec a, PoolVec b) const { return hn::Add(a, b); }
+  HWY_INLINE PoolVec finalize(PoolVec reduced, float /*rows*/, const float* /*columns*/) const {
+    return hn::Sqrt(reduced);
   }
 };
 
@@ -63,49 +63,49 @@ HWY_INLINE void join_rows(const Op& op, const simd::PlaneWindows& w, const float
   const PoolVec start = hn::Set(d, Op::kStart);
   float* target = buffer + w.pad;
   for (int64_t i = 0; i < w.width; i += lanes) {
-    PoolVec joined = start;
+    PoolVec reduced = start;
     if (HWY_LIKELY(count > 0 && i + lanes <= w.width)) {
-      joined = op.lift(hn::LoadU(d, plane + rows[0] + i));
+      reduced = op.map(hn::LoadU(d, plane + rows[0] + i));
       for (int64_t r = 1; r < count; ++r)
-        joined = op.join(joined, op.lift(hn::LoadU(d, plane + rows[r] + i)));
+        reduced = op.combine(reduced, op.map(hn::LoadU(d, plane + rows[r] + i)));
     } else if (count > 0) {
-      joined = op.lift(load_before(plane + rows[0] + i, x_end));
+      reduced = op.map(load_before(plane + rows[0] + i, x_end));
       for (int64_t r = 1; r < count; ++r)
-        joined = op.join(joined, op.lift(load_before(plane + rows[r] + i, x_end)));
+        reduced = op.combine(reduced, op.map(load_before(plane + rows[r] + i, x_end)));
       const auto inside = hn::FirstN(d, static_cast<size_t>(w.width - i));
-      joined = hn::IfThenElse(inside, joined, start);
+      reduced = hn::IfThenElse(inside, reduced, start);
     }
-    hn::StoreU(joined, d, target + i);
+    hn::StoreU(reduced, d, target + i);
   }
 }
 
 /// Reduces the columns of a vector of windows, the first of which begins at `row`.
 template <class Op>
-HWY_INLINE PoolVec join_columns(const Op& op, const simd::PlaneWindows& w, const float* row) {
+HWY_INLINE PoolVec reduce_columns(const Op& op, const simd::PlaneWindows& w, const float* row) {
   const PoolTag d;
   if (w.stride == 1) {
-    PoolVec joined = hn::LoadU(d, row);
+    PoolVec reduced = hn::LoadU(d, row);
     for (int64_t k = 1; k < w.taps; ++k)
-      joined = op.join(joined, hn::LoadU(d, row + k * w.dilation));
-    return joined;
+      reduced = op.combine(reduced, hn::LoadU(d, row + k * w.dilation));
+    return reduced;
   }
   if (w.stride == 2 && w.dilation == 1) {
     PoolVec even;
     PoolVec odd;
     hn::LoadInterleaved2(d, row, even, odd);
-    PoolVec joined = even;
+    PoolVec reduced = even;
     for (int64_t k = 1; k < w.taps; ++k) {
       if (k % 2 == 0) hn::LoadInterleaved2(d, row + k, even, odd);
-      joined = op.join(joined, k % 2 == 0 ? even : odd);
+      reduced = op.combine(reduced, k % 2 == 0 ? even : odd);
     }
-    return joined;
+    return reduced;
   }
   const hn::RebindToSigned<PoolTag> di;
   const auto offsets = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(w.stride)));
-  PoolVec joined = hn::GatherIndex(d, row, offsets);
+  PoolVec reduced = hn::GatherIndex(d, row, offsets);
   for (int64_t k = 1; k < w.taps; ++k)
-    joined = op.join(joined, hn::GatherIndex(d, row + k * w.dilation, offsets));
-  return joined;
+    reduced = op.combine(reduced, hn::GatherIndex(d, row + k * w.dilation, offsets));
+  return reduced;
 }
 
 /// Computes the outputs of a line from its reduced rows.
@@ -115,14 +115,14 @@ HWY_INLINE void finish_line(const Op& op, const simd::PlaneWindows& w, const flo
   const PoolTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t o = 0; o < w.columns; o += lanes) {
-    const PoolVec joined =
-        op.finish(join_columns(op, w, buffer + o * w.stride), rows, w.column_counts + o);
+    const PoolVec reduced =
+        op.finalize(reduce_columns(op, w, buffer + o * w.stride), rows, w.column_counts + o);
     // Lanes beyond the line are overwritten by the next line.
     if (HWY_LIKELY(target + o + lanes <= y_end)) {
-      hn::StoreU(joined, d, target + o);
+      hn::StoreU(reduced, d, target + o);
     } else {
       HWY_ALIGN float part[HWY_MAX_BYTES / sizeof(float)];
-      hn::Store(joined, d, part);
+      hn::Store(reduced, d, part);
       std::copy_n(part, std::min(lanes, w.columns - o), target + o);
     }
   }
@@ -158,15 +158,15 @@ HWY_INLINE void join_lines(const Op& op, const simd::PlaneWindows& w, const floa
   }
 }
 
-void reduce_windows(simd::Joining joining, const simd::PlaneWindows& w, const float* x,
+void reduce_windows(simd::Reduction reduction, const simd::PlaneWindows& w, const float* x,
                     const float* x_end, int64_t plane, int64_t first, int64_t last, float* scratch,
                     float* y) {
-  switch (joining) {
-    case simd::Joining::kLargest:
+  switch (reduction) {
+    case simd::Reduction::kLargest:
       return join_lines(Largest(), w, x, x_end, plane, first, last, scratch, y);
-    case simd::Joining::kMean:
+    case simd::Reduction::kMean:
       return join_lines(Mean(), w, x, x_end, plane, first, last, scratch, y);
-    case simd::Joining::kRootOfSquares:
+    case simd::Reduction::kRootOfSquares:
       return join_lines(RootOfSquares(), w, x, x_end, plane, first, last, scratch, y);
   }
 }
@@ -186,11 +186,11 @@ int64_t simd::joining_scratch(const PlaneWindows& windows) {
 }
 
 HWY_EXPORT(reduce_windows);
-void simd::reduce_windows(Joining joining, const PlaneWindows& windows, const float* x,
+void simd::reduce_windows(Reduction reduction, const PlaneWindows& windows, const float* x,
                           const float* x_end, int64_t plane, int64_t first, int64_t last,
                           float* scratch, float* y) {
   HWY_DYNAMIC_DISPATCH(reduce_windows)
-  (joining, windows, x, x_end, plane, first, last, scratch, y);
+  (reduction, windows, x, x_end, plane, first, last, scratch, y);
 }
 
 }  // namespace gantry::cpu

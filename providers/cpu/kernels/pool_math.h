@@ -15,7 +15,7 @@ inline constexpr int64_t kPoolLines = 8;
 
 /// Reduction over a window: the largest element (NaN if one is NaN), the mean, or the square root
 /// of the sum of squares.
-enum class Joining { kLargest, kMean, kRootOfSquares };
+enum class Reduction { kLargest, kMean, kRootOfSquares };
 
 /// The windows of a plane, whose rows lie along its last axis. All windows of an output line reduce
 /// the same input rows; window o begins at column o * stride - pad.
@@ -42,7 +42,7 @@ int64_t joining_scratch(const PlaneWindows& windows);
 /// Computes y[l, o] for the output lines l in [first, last) of all planes; line l is line l % lines
 /// of plane l / lines. Planes of x are `plane` elements apart. `x_end` is the end of x. `y` is the
 /// whole output, [planes * lines, columns].
-void reduce_windows(Joining joining, const PlaneWindows& windows, const float* x,
+void reduce_windows(Reduction reduction, const PlaneWindows& windows, const float* x,
                     const float* x_end, int64_t plane, int64_t first, int64_t last, float* scratch,
                     float* y);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reductions of MaxPool, AveragePool and LpPool: finish(join(lift(x0), lift(x1), ...), count)
-// over the elements of a window. joining() names the same reduction in pool_math.h, if there is
-// one. Immutable, any thread.
+// The reductions of MaxPool, AveragePool and LpPool: finalize(combine(map(x0), map(x1), ...),
+// count) over the elements of a window. reduction() names the same reduction in pool_math.h, if
+// there is one. Immutable, any thread.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -29,18 +29,20 @@ struct MaxOp {
   template <class C>
   static constexpr C kStart = lowest<C>();
   template <class C>
-  C lift(C x) const {
+  C map(C x) const {
     return x;
   }
   template <class C>
-  C join(C a, C b) const {
+  C combine(C a, C b) const {
     const C larger = b > a ? b : a;
     return b != b ? b : larger;
   }
-  [[nodiscard]] static std::optional<simd::Joining> joining() { return simd::Joining::kLargest; }
+  [[nodiscard]] static std::optional<simd::Reduction> reduction() {
+    return simd::Reduction::kLargest;
+  }
   template <class C>
-  C finish(C joined, int64_t /*count*/) const {
-    return joined;
+  C finalize(C reduced, int64_t /*count*/) const {
+    return reduced;
   }
 };
 
@@ -50,17 +52,17 @@ struct AverageOp {
   template <class C>
   static constexpr C kStart = C{0};
   template <class C>
-  C lift(C x) const {
+  C map(C x) const {
     return x;
   }
   template <class C>
-  C join(C a, C b) const {
+  C combine(C a, C b) const {
     return a + b;
   }
-  [[nodiscard]] static std::optional<simd::Joining> joining() { return simd::Joining::kMean; }
+  [[nodiscard]] static std::optional<simd::Reduction> reduction() { return simd::Reduction::kMean; }
   template <class C>
-  C finish(C joined, int64_t count) const {
-    return joined / static_cast<C>(count);
+  C finalize(C reduced, int64_t count) const {
+    return reduced / static_cast<C>(count);
   }
 };
 
@@ -82,23 +84,23 @@ struct LpOp {
   template <class C>
   static constexpr C kStart = C{0};
   template <class C>
-  C lift(C x) const {
+  C map(C x) const {
     if (p == 2.0F) return x * x;
     return p == 1.0F ? std::fabs(x) : std::pow(std::fabs(x), static_cast<C>(p));
   }
   template <class C>
-  C join(C a, C b) const {
+  C combine(C a, C b) const {
     return a + b;
   }
   /// Only p = 2 has a SIMD reduction.
-  [[nodiscard]] std::optional<simd::Joining> joining() const {
+  [[nodiscard]] std::optional<simd::Reduction> reduction() const {
     if (p != 2.0F) return std::nullopt;
-    return simd::Joining::kRootOfSquares;
+    return simd::Reduction::kRootOfSquares;
   }
   template <class C>
-  C finish(C joined, int64_t /*count*/) const {
-    if (p == 2.0F) return std::sqrt(joined);
-    return p == 1.0F ? joined : std::pow(joined, C{1} / static_cast<C>(p));
+  C finalize(C reduced, int64_t /*count*/) const {
+    if (p == 2.0F) return std::sqrt(reduced);
+    return p == 1.0F ? reduced : std::pow(reduced, C{1} / static_cast<C>(p));
   }
   float p;
 };

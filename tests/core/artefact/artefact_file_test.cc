@@ -32,7 +32,7 @@ class ArtefactFileTest : public testing::Test {
     std::mt19937_64 random(1);
     large_.resize(3'000'001);  // in several chunks, and no multiple of anything
     for (char& byte : large_) byte = static_cast<char>(random());
-    size_ = write_artefact(file_, facts_, parts());
+    size_ = write_artefact(file_, metadata_, parts());
   }
   [[nodiscard]] std::vector<ArtefactPart> parts() const {
     return {{"small", bytes_of(small_)}, {"none", {}}, {"large", bytes_of(large_)}};
@@ -52,7 +52,7 @@ class ArtefactFileTest : public testing::Test {
   }
 
   test::TempFolder folder_;
-  const ArtefactFacts facts_ = {{"processor", "a"}, {"model", "b"}};
+  const ArtefactMetadata metadata_ = {{"processor", "a"}, {"model", "b"}};
   const std::string small_ = "a few bytes";
   std::string large_;
   fs::path file_;
@@ -62,7 +62,7 @@ class ArtefactFileTest : public testing::Test {
 TEST_F(ArtefactFileTest, GivesBackWhatWasWritten) {
   const auto file = ArtefactFile::open(file_);
   file->verify(2);
-  EXPECT_EQ(file->facts(), facts_);
+  EXPECT_EQ(file->metadata(), metadata_);
   EXPECT_EQ(text_of(file->find("small")), small_);
   EXPECT_EQ(text_of(file->find("large")), large_);
   EXPECT_EQ(text_of(file->find("none")), "");
@@ -74,9 +74,9 @@ TEST_F(ArtefactFileTest, GivesBackWhatWasWritten) {
 }
 
 TEST_F(ArtefactFileTest, IsReadableByItsUserAlone) {
-  struct stat facts = {};
-  ASSERT_EQ(stat(file_.c_str(), &facts), 0);
-  EXPECT_EQ(facts.st_mode & 0777U, 0600U);
+  struct stat metadata = {};
+  ASSERT_EQ(stat(file_.c_str(), &metadata), 0);
+  EXPECT_EQ(metadata.st_mode & 0777U, 0600U);
   fs::permissions(file_, fs::perms::group_write, fs::perm_options::add);
   expect_error(Code::kUnavailable, {"others than its user may write it"},
                [&] { (void)ArtefactFile::open(file_); });
@@ -128,7 +128,7 @@ TEST_F(ArtefactFileTest, SeveralWritersLeaveOneWholeFile) {
   writers.reserve(4);
   for (int i = 0; i < 4; ++i) {
     writers.emplace_back([&] {
-      for (int round = 0; round < 3; ++round) write_artefact(file_, facts_, parts());
+      for (int round = 0; round < 3; ++round) write_artefact(file_, metadata_, parts());
     });
   }
   for (std::thread& writer : writers) writer.join();
@@ -149,12 +149,12 @@ TEST_F(ArtefactFileTest, ADiskThatIsFullLeavesTheOldFileAndNoDraft) {
     write_artefact(file_, {{"model", "c"}}, parts());
   });
   restore();
-  EXPECT_EQ(ArtefactFile::open(file_)->facts(), facts_);
+  EXPECT_EQ(ArtefactFile::open(file_)->metadata(), metadata_);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
 }
 
-TEST(ArtefactFacts, TheFirstDifferenceIsTold) {
-  const ArtefactFacts kept = {{"processor", "a"}, {"model", "b"}};
+TEST(ArtefactMetadata, TheFirstDifferenceIsTold) {
+  const ArtefactMetadata kept = {{"processor", "a"}, {"model", "b"}};
   EXPECT_EQ(difference_of(kept, kept), "");
   EXPECT_EQ(difference_of(kept, {{"processor", "a"}, {"model", "c"}}), "model was b, and is c");
   EXPECT_EQ(difference_of(kept, {{"processor", "a"}}), "model was b, and is not there now");

@@ -72,9 +72,9 @@ TEST_F(ArtefactFolderTest, DraftsOfProcessesThatDiedAreRemoved) {
 TEST_F(ArtefactFolderTest, IsMadeForItsUserAlone) {
   folder_.make();
   folder_.make();
-  struct stat facts = {};
-  ASSERT_EQ(stat(folder_.path().c_str(), &facts), 0);
-  EXPECT_EQ(facts.st_mode & 0777U, 0700U);
+  struct stat status = {};
+  ASSERT_EQ(stat(folder_.path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0700U);
   folder_.require_trusted(false);
   fs::permissions(folder_.path(), fs::perms::others_write, fs::perm_options::add);
   expect_error(Code::kUnavailable, {"everybody may; chmod o-w"},

@@ -57,7 +57,7 @@ TEST(ThreadPool, LongBodiesAreVisitedOnceAndBegunInOrder) {
   for (const int64_t count : {0, 1, 2, 5, 100}) {
     std::vector<std::atomic<int>> visits(static_cast<size_t>(count));
     std::atomic<int64_t> most_missing = 0;
-    for_each_apart(count, [&](int64_t i) {
+    for_each_on_own_threads(count, [&](int64_t i) {
       const auto missing = std::count(visits.begin(), visits.begin() + i, 0);
       most_missing = std::max<int64_t>(most_missing, missing);
       ++visits[static_cast<size_t>(i)];
@@ -72,7 +72,7 @@ TEST(ThreadPool, FewShortBodiesDoNotSetThePoolUp) {
   const auto leaves_it_alone = [] {
     bool is_unknown = false;
     std::thread([&] {
-      for_each_apart(20, [](int64_t) {});
+      for_each_on_own_threads(20, [](int64_t) {});
       is_unknown = oneapi::tbb::this_task_arena::current_thread_index() ==
                    oneapi::tbb::task_arena::not_initialized;
     }).join();
@@ -94,7 +94,7 @@ TEST(ThreadPool, LongBodiesAreShared) {
     threads.insert(std::this_thread::get_id());
   };
   // A busy machine may be slow to wake a worker.
-  for (int i = 0; i < 20 && threads.size() < 2; ++i) for_each_apart(20, body);
+  for (int i = 0; i < 20 && threads.size() < 2; ++i) for_each_on_own_threads(20, body);
   EXPECT_GE(threads.size(), 2U);
 }
 

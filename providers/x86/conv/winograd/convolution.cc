@@ -122,14 +122,14 @@ int64_t Convolution::scratch_bytes() const {
 
 void Convolution::run(const Operands& operands, std::byte* scratch) const {
   if (is_shared_) {
-    run_together(operands, scratch);
+    run_fused(operands, scratch);
   } else {
-    run_apart(operands, scratch);
+    run_staged(operands, scratch);
   }
 }
 
 /// Each core processes whole groups.
-void Convolution::run_apart(const Operands& operands, std::byte* scratch) const {
+void Convolution::run_staged(const Operands& operands, std::byte* scratch) const {
   const int64_t most = divided_up(tiles_, groups_);
   const int64_t own = marks_of(most) + input_of(most) + share_of(most);
   for_each_on(threads_, groups_, [&](int64_t index, int thread) {
@@ -145,7 +145,7 @@ void Convolution::run_apart(const Operands& operands, std::byte* scratch) const 
 }
 
 /// The cores share the input of a group and divide the panels.
-void Convolution::run_together(const Operands& operands, std::byte* scratch) const {
+void Convolution::run_fused(const Operands& operands, std::byte* scratch) const {
   constexpr int64_t kTilesAtOnce = 2;
   const int64_t most = divided_up(tiles_, groups_);
   float* const input = reinterpret_cast<float*>(scratch) + marks_of(most);

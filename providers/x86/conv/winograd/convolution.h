@@ -65,8 +65,8 @@ class Convolution {
   void finish(const Operands& operands, const Group& group, int64_t panel,
               const float* products) const;
   void find_places(const Operands& operands, int64_t number, const float** places) const;
-  void run_apart(const Operands& operands, std::byte* scratch) const;
-  void run_together(const Operands& operands, std::byte* scratch) const;
+  void run_staged(const Operands& operands, std::byte* scratch) const;
+  void run_fused(const Operands& operands, std::byte* scratch) const;
   void divide();
 
   // Sizes for a number of tiles, in elements:

@@ -13,14 +13,14 @@ namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 
-/// Blocks of a panel that are dequantized at once. They and the same part of a stretch's rows stay
-/// in the L2 cache.
+/// Blocks of a panel that are dequantized at once. They and the same part of a row block's rows
+/// stay in the L2 cache.
 int64_t blocks_of_part(const BlockShape& shape) {
   const int64_t bytes = shape.block * kPanelColumns * kFloat;
   return std::clamp<int64_t>(second_cache_bytes() / 16 / bytes, 1, shape.blocks());
 }
 
-int64_t most_rows_of_stretch(const BlockShape& shape) {
+int64_t most_rows_of_block(const BlockShape& shape) {
   const int64_t bytes = blocks_of_part(shape) * shape.block * kFloat;
   return std::max<int64_t>(second_cache_bytes() * 3 / 8 / bytes, 64);
 }
@@ -89,16 +89,16 @@ void multiply_dequantized(sdk::Call& call, const BlockWeights& matrix, int64_t r
   constexpr int64_t kProductsPerTask = 1 << 18;
   const BlockShape& shape = matrix.shape();
   const int64_t panels = divided_up(shape.columns, kPanelColumns);
-  const int64_t stretches = divided_up(rows, most_rows_of_stretch(shape));
-  const int64_t products = rows / stretches * shape.inner * kPanelColumns;  // of a task
+  const int64_t row_blocks = divided_up(rows, most_rows_of_block(shape));
+  const int64_t products = rows / row_blocks * shape.inner * kPanelColumns;  // of a task
   const Product product{matrix, source, bias, target};
-  call.parallel_for(stretches * panels, std::max<int64_t>(1, kProductsPerTask / products),
+  call.parallel_for(row_blocks * panels, std::max<int64_t>(1, kProductsPerTask / products),
                     [&](int64_t begin, int64_t end) {
-                      while (begin < end) {  // the panels of one stretch at once
-                        const int64_t stretch = begin / panels;
-                        const int64_t last = std::min(end, (stretch + 1) * panels);
+                      while (begin < end) {  // the panels of one row block at once
+                        const int64_t row_block = begin / panels;
+                        const int64_t last = std::min(end, (row_block + 1) * panels);
                         product.multiply(
-                            {stretch * rows / stretches, (stretch + 1) * rows / stretches},
+                            {row_block * rows / row_blocks, (row_block + 1) * rows / row_blocks},
                             {begin % panels, begin % panels + last - begin});
                         begin = last;
                       }

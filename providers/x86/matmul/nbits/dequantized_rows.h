@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many f32 rows times a block-quantized matrix: a panel of the matrix becomes floats, which all
-// rows of a stretch meet. Few rows would meet them too seldom; they have
+// rows of a row block meet. Few rows would meet them too seldom; they have
 // BlockCode::multiply_floats.
 #pragma once
 

@@ -14,10 +14,10 @@ namespace gantry::x86 {
 namespace {
 
 constexpr int64_t kMostPanelsOfGroup = TileEpilogue::kMostColumns / kPanelColumns;
-constexpr int64_t kMostRowsOfStretch = 224;
-/// Least rows of a stretch. Each stretch reads the whole matrix; with fewer rows that would
+constexpr int64_t kMostRowsOfBlock = 224;
+/// Least rows of a row block. Each row block reads the whole matrix; with fewer rows that would
 /// dominate.
-constexpr int64_t kLeastRowsOfStretch = 70;
+constexpr int64_t kLeastRowsOfBlock = 70;
 constexpr int64_t kProductsPerTask = 1 << 18;
 constexpr int64_t kFloat = sizeof(float);
 
@@ -25,12 +25,12 @@ constexpr int64_t kFloat = sizeof(float);
 /// stay in the cache.
 int64_t most_inner() { return second_cache_bytes() / 16 / (kPanelColumns * kFloat); }
 
-/// Most tiles of a stretch: the part of their rows that is multiplied at once stays in the cache
+/// Most tiles of a row block: the part of their rows that is multiplied at once stays in the cache
 /// beside the panels.
 int64_t most_tiles(int64_t inner) {
   const int64_t row_bytes = std::min(inner, most_inner()) * kFloat;
   const int64_t rows =
-      std::clamp(second_cache_bytes() * 3 / 8 / row_bytes, kLeastRowsOfStretch, kMostRowsOfStretch);
+      std::clamp(second_cache_bytes() * 3 / 8 / row_bytes, kLeastRowsOfBlock, kMostRowsOfBlock);
   return rows / matmul_code()->most_rows;
 }
 
@@ -54,11 +54,11 @@ void PackedMatMul::pack(const gantry_host* host, sdk::Choices& choices,
   epilogue_ = TileEpilogue(epilogue);
 }
 
-/// Tasks of a run. Rows are divided into tiles, and tiles into stretches, whose rows stay in the L2
-/// cache. If there are as many stretches as threads, or the matrix is cached for each of them, a
-/// task is a stretch with all panels, so that a core has the rows that it wrote in its cache. Else
-/// tasks are tiles, panel by panel. A thread then gets a contiguous range of them: threads have
-/// equal work, and two threads read the same panel only where their ranges meet.
+/// Tasks of a run. Rows are divided into tiles, and tiles into row blocks, whose rows stay in the
+/// L2 cache. If there are as many row blocks as threads, or the matrix is cached for each of them,
+/// a task is a row block with all panels, so that a core has the rows that it wrote in its cache.
+/// Else tasks are tiles, panel by panel. A thread then gets a contiguous range of them: threads
+/// have equal work, and two threads read the same panel only where their ranges meet.
 class PackedMatMul::Run {
  public:
   struct Tensors {
@@ -74,21 +74,21 @@ class PackedMatMul::Run {
         tiles_(divided_up(rows, matmul_code()->most_rows)) {
     const int64_t matrix_bytes = layer.inner_ * layer.columns_ * kFloat;
     const bool is_cached = matrix_bytes <= second_cache_bytes() / 4 && tiles_ >= 2 * threads;
-    stretches_ = divided_up(tiles_, most_tiles(layer.inner_));
-    has_all_panels_ = stretches_ >= threads || is_cached;
-    if (has_all_panels_) stretches_ = std::min(divided_up(stretches_, threads) * threads, tiles_);
-    tiles_of_stretch_ = divided_up(tiles_, stretches_);
-    stretches_ = divided_up(tiles_, tiles_of_stretch_);
+    row_blocks_ = divided_up(tiles_, most_tiles(layer.inner_));
+    has_all_panels_ = row_blocks_ >= threads || is_cached;
+    if (has_all_panels_) row_blocks_ = std::min(divided_up(row_blocks_, threads) * threads, tiles_);
+    tiles_of_row_block_ = divided_up(tiles_, row_blocks_);
+    row_blocks_ = divided_up(tiles_, tiles_of_row_block_);
     panels_ = divided_up(layer.columns_, kPanelColumns);
     panels_of_group_ =
-        std::clamp<int64_t>(panels_ * stretches_ / (2 * threads), 1, kMostPanelsOfGroup);
+        std::clamp<int64_t>(panels_ * row_blocks_ / (2 * threads), 1, kMostPanelsOfGroup);
   }
 
   void multiply(sdk::Call& call) const {
     const int64_t tile = matmul_code()->most_rows * kPanelColumns * layer_.inner_;  // multiply-adds
     if (has_all_panels_) {
-      const int64_t stretch = tiles_of_stretch_ * panels_ * tile;
-      call.parallel_for(stretches_, std::max<int64_t>(1, kProductsPerTask / stretch),
+      const int64_t row_block = tiles_of_row_block_ * panels_ * tile;
+      call.parallel_for(row_blocks_, std::max<int64_t>(1, kProductsPerTask / row_block),
                         [&](int64_t begin, int64_t end) {
                           const FlushDenormals flush;
                           for (int64_t i = begin; i < end; ++i)
@@ -96,7 +96,7 @@ class PackedMatMul::Run {
                         });
       return;
     }
-    call.parallel_for(stretches_ * panels_ * tiles_of_stretch_,
+    call.parallel_for(row_blocks_ * panels_ * tiles_of_row_block_,
                       std::max<int64_t>(1, kProductsPerTask / tile),
                       [&](int64_t begin, int64_t end) {
                         const FlushDenormals flush;
@@ -109,7 +109,7 @@ class PackedMatMul::Run {
     int64_t begin;
     int64_t end;
   };
-  /// Some tiles of one stretch and some panels.
+  /// Some tiles of one row block and some panels.
   struct Block {
     Range tiles;
     Range panels;
@@ -121,23 +121,23 @@ class PackedMatMul::Run {
   };
 
   [[nodiscard]] int64_t first_row(int64_t tile) const { return tile * rows_ / tiles_; }
-  [[nodiscard]] Range tiles_of(int64_t stretch) const {
-    const int64_t first = stretch * tiles_of_stretch_;
-    return {first, std::min(first + tiles_of_stretch_, tiles_)};
+  [[nodiscard]] Range tiles_of(int64_t row_block) const {
+    const int64_t first = row_block * tiles_of_row_block_;
+    return {first, std::min(first + tiles_of_row_block_, tiles_)};
   }
 
-  /// Computes tiles [begin, end), numbered panel by panel within each stretch. The last stretch has
-  /// as many numbers as the others.
+  /// Computes tiles [begin, end), numbered panel by panel within each row block. The last row block
+  /// has as many numbers as the others.
   void run_tiles(int64_t begin, int64_t end) const {
-    const int64_t count = panels_ * tiles_of_stretch_;  // of a stretch
+    const int64_t count = panels_ * tiles_of_row_block_;  // of a row block
     while (begin < end) {
       const Range all = tiles_of(begin / count);
       const int64_t last = std::min(end, (begin / count + 1) * count);
-      const int64_t panel = begin % count / tiles_of_stretch_;
-      const int64_t tile = begin % tiles_of_stretch_;
-      const int64_t whole_panels = tile == 0 ? (last - begin) / tiles_of_stretch_ : 0;
-      const int64_t tiles = std::min(last - begin, tiles_of_stretch_ - tile);
-      begin += whole_panels > 0 ? whole_panels * tiles_of_stretch_ : tiles;
+      const int64_t panel = begin % count / tiles_of_row_block_;
+      const int64_t tile = begin % tiles_of_row_block_;
+      const int64_t whole_panels = tile == 0 ? (last - begin) / tiles_of_row_block_ : 0;
+      const int64_t tiles = std::min(last - begin, tiles_of_row_block_ - tile);
+      begin += whole_panels > 0 ? whole_panels * tiles_of_row_block_ : tiles;
       if (whole_panels > 0) {
         run_block({all, {panel, panel + whole_panels}}, begin < last);
       } else if (all.begin + tile < all.end) {
@@ -223,9 +223,9 @@ class PackedMatMul::Run {
   Tensors tensors_;
   int64_t rows_;
   int64_t tiles_;
-  int64_t stretches_ = 0;
-  bool has_all_panels_ = false;  ///< a task is a stretch with all panels
-  int64_t tiles_of_stretch_ = 0;
+  int64_t row_blocks_ = 0;
+  bool has_all_panels_ = false;  ///< a task is a row block with all panels
+  int64_t tiles_of_row_block_ = 0;
   int64_t panels_ = 0;
   int64_t panels_of_group_ = 0;
 };

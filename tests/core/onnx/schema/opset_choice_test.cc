@@ -37,7 +37,7 @@ TEST(OpsetChoice, AnOperatorWithoutASchemaFixesItsDomain) {
   OpsetChoice choice;
   choice.add("my.domain", "Odd", 7, "Odd \"o\"");
   EXPECT_EQ(choice.versions(), (Versions{{"my.domain", 7}}));
-  test::expect_error(Code::kUnsupported, {"Odd \"o\"", "Odd \"p\"", "compiled apart"},
+  test::expect_error(Code::kUnsupported, {"Odd \"o\"", "Odd \"p\"", "compiled separately"},
                      [&] { choice.add("my.domain", "Odd", 8, "Odd \"p\""); });
 }
 

@@ -62,13 +62,13 @@ TEST(StrictJson, RefusesDuplicatesDepthAndSize) {
 }
 
 TEST(StrictJson, KnowsEveryPlace) {
-  const JsonPlaces places =
+  const JsonPositions places =
       parse_json(
           "{\n  \"a\": [1,2 , {\"b\":-3}],\n\t\"\xC3\xA4\" :\n null, \"e\": {}, \"f\": \"x\"}\n",
           "x.json")
           .places;
   const auto at = [&](const std::string& pointer) {
-    const JsonPlace& place = places.find(pointer)->place;
+    const JsonMemberPosition& place = places.find(pointer)->place;
     return std::vector<uint32_t>{place.name.line, place.name.column, place.value.line,
                                  place.value.column};
   };

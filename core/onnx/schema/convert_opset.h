@@ -14,6 +14,6 @@ namespace gantry {
 /// compute the same under opset `to`, with constants as initializers or nodes; inputs and outputs
 /// keep their names. `label`: name of the node in errors. UNSUPPORTED: the library has no
 /// conversion, or needs more type information.
-void raise_opset(onnx::GraphProto& part, int from, int to, const std::string& label);
+void convert_opset(onnx::GraphProto& part, int from, int to, const std::string& label);
 
 }  // namespace gantry

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugin/isolation/crash_ladder.h"
+#include "plugin/isolation/crash_counter.h"
 
 #include <deque>
 #include <map>
@@ -11,12 +11,12 @@ namespace gantry {
 namespace {
 
 struct Record {
-  std::deque<CrashLadder::Clock::time_point> crashes;
+  std::deque<CrashCounter::Clock::time_point> crashes;
   std::string quarantine;
 };
 
 struct Records {
-  static constexpr ProcessState kState = ProcessState::kCrashLadder;
+  static constexpr ProcessState kState = ProcessState::kCrashCounter;
 
   Mutex mutex;
   std::map<std::string, Record> by_library GANTRY_GUARDED_BY(mutex);
@@ -26,7 +26,7 @@ Records& records() { return process_state<Records>(); }
 
 }  // namespace
 
-void CrashLadder::note(const std::string& how, Clock::time_point now) const {
+void CrashCounter::note(const std::string& how, Clock::time_point now) const {
   Records& all = records();
   const MutexLock lock(all.mutex);
   Record& record = all.by_library[library_];
@@ -38,7 +38,7 @@ void CrashLadder::note(const std::string& how, Clock::time_point now) const {
                       "; it is not started again before this process is";
 }
 
-std::string CrashLadder::quarantine() const {
+std::string CrashCounter::quarantine() const {
   Records& all = records();
   const MutexLock lock(all.mutex);
   const auto found = all.by_library.find(library_);

@@ -18,15 +18,15 @@ using StopQuestion = std::function<Code()>;
 /// Returns the stop code of the load of the calling thread (load_limits()).
 StopQuestion stop_of_load();
 
-using WorkApart = std::shared_future<void>;
+using BackgroundWork = std::shared_future<void>;
 
 /// Begins `work` on a thread of its own; if none can be started, the first wait runs it. The
 /// destructor of the last future waits for its end.
-WorkApart begin_apart(std::function<void()> work);
+BackgroundWork start_background_work(std::function<void()> work);
 /// True: there is no work, or it has ended.
-bool is_over(const WorkApart& work);
+bool is_over(const BackgroundWork& work);
 /// Waits for the end, and throws the exception of the work. If `stop` ends the wait, throws its
 /// code with `what` as the subject; the work goes on.
-void wait_for(const WorkApart& work, const StopQuestion& stop, const std::string& what);
+void wait_for(const BackgroundWork& work, const StopQuestion& stop, const std::string& what);
 
 }  // namespace gantry

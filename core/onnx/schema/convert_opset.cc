@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/schema/raise_opset.h"
+#include "onnx/schema/convert_opset.h"
 
 #include <gantry/error.h>
 
@@ -12,7 +12,7 @@
 
 namespace gantry {
 
-void raise_opset(onnx::GraphProto& part, int from, int to, const std::string& label) {
+void convert_opset(onnx::GraphProto& part, int from, int to, const std::string& label) {
   onnx::ModelProto model;
   model.set_ir_version(8);
   onnx::OperatorSetIdProto* import = model.add_opset_import();
@@ -33,7 +33,7 @@ void raise_opset(onnx::GraphProto& part, int from, int to, const std::string& la
     throw Error(Code::kUnsupported, label + " is of opset " + std::to_string(from) +
                                         " and was not converted to opset " + std::to_string(to) +
                                         ", which nodes beside it need: " + error.what() +
-                                        "; they must be compiled apart");
+                                        "; they must be compiled separately");
   }
 }
 

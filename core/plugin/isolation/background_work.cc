@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugin/isolation/work_apart.h"
+#include "plugin/isolation/background_work.h"
 
 #include <chrono>
 #include <system_error>
@@ -16,7 +16,7 @@ StopQuestion stop_of_load() {
   };
 }
 
-WorkApart begin_apart(std::function<void()> work) {
+BackgroundWork start_background_work(std::function<void()> work) {
   try {
     return std::async(std::launch::async, work).share();
   } catch (const std::system_error&) {  // no thread can be started
@@ -24,11 +24,11 @@ WorkApart begin_apart(std::function<void()> work) {
   }
 }
 
-bool is_over(const WorkApart& work) {
+bool is_over(const BackgroundWork& work) {
   return !work.valid() || work.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-void wait_for(const WorkApart& work, const StopQuestion& stop, const std::string& what) {
+void wait_for(const BackgroundWork& work, const StopQuestion& stop, const std::string& what) {
   constexpr std::chrono::milliseconds kTick{10};
   // Work without a thread is deferred: get() runs it.
   while (work.wait_for(kTick) == std::future_status::timeout) {

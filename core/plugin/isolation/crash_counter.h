@@ -8,14 +8,14 @@
 
 namespace gantry {
 
-class CrashLadder {
+class CrashCounter {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr int kMostCrashes = 3;
   static constexpr std::chrono::minutes kWithin{10};
 
   /// `library`: identifies the provider.
-  explicit CrashLadder(std::string library) : library_(std::move(library)) {}
+  explicit CrashCounter(std::string library) : library_(std::move(library)) {}
   /// Counts a crash. `how`: its cause, one sentence without a final stop. kMostCrashes within
   /// kWithin put the provider in quarantine.
   void note(const std::string& how, Clock::time_point now = Clock::now()) const;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/kernel_facts.h"
+#include "base/linux_state.h"
 
 #include <fstream>
 
 namespace gantry {
 
-KernelFacts kernel_facts(const std::filesystem::path& proc) {
-  KernelFacts facts;
-  std::ifstream(proc / "sys/kernel/random/boot_id") >> facts.boot;
+LinuxState linux_state(const std::filesystem::path& proc) {
+  LinuxState state;
+  std::ifstream(proc / "sys/kernel/random/boot_id") >> state.boot;
   // The counter includes processes killed for a control group's limit.
   std::ifstream counters(proc / "vmstat");
   std::string name;
   int64_t count = 0;
   while (counters >> name >> count) {
-    if (name == "oom_kill") facts.memory_kills = count;
+    if (name == "oom_kill") state.memory_kills = count;
   }
-  return facts;
+  return state;
 }
 
 }  // namespace gantry
