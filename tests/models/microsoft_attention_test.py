@@ -8,6 +8,7 @@ from microsoft_models import (CACHED, F16, F32, FLOAT, GROUPED, I32, I64, JOINT,
 from onnx import TensorProto, helper
 
 import gantry
+import gantry.onnxruntime
 
 
 def check(model, feeds, rtol=1e-4, atol=1e-5, only=None):
@@ -131,6 +132,20 @@ def test_grouped_of_open_extents():
     check(model, feeds, only={name: lambda whole: seen(inputs, whole) for name in ("pk", "pv")})
 
 
+def test_the_kernel_of_groups_says_what_does_not_fit():
+    inputs = grouped(7, 1, [8, 5], room=8)
+    model, feeds = model_of("GroupQueryAttention", inputs, CACHED, {"cos", "sin"}, num_heads=4, kv_num_heads=2, do_rotary=1)
+    session = gantry.Session(model, device="CPU")
+    assert [(node.provider, node.kernel) for node in session.placement.nodes] == [("cpu", "GroupQueryAttention")]
+    with pytest.raises(gantry.InvalidArgumentError, match="sequence 1 at 8 to 8, outside a cache of 8 tokens"):
+        session.run(feeds | {"seqlens_k": np.array([7, 8], I32)})
+    with pytest.raises(gantry.InvalidArgumentError, match="position -3 is outside cos_cache of 64 positions"):
+        session.run(feeds | {"seqlens_k": np.array([-3, 4], I32)})
+    with pytest.raises(gantry.InvalidArgumentError, match="total_sequence_length is -1, needs 0 or more"):
+        session.run(feeds | {"total_sequence_length": np.array([-1], I32)})
+    session.run(feeds)
+
+
 WINDOWS = {  # of the caches: rows, and how many tokens a query sees
     "prompt_in_room": (grouped(0, 3, [3, 3], room=4), 4),
     "prompt_as_long": (grouped(0, 4, [4], room=4), 4),
@@ -246,11 +261,11 @@ def layouts_of(count, blocks):
     return np.array(rows, I32), np.array([np.pad(one, (0, most - len(one)), constant_values=-1) for one in columns], I32)
 
 
-def run_in_place(model, feeds, pairs):
-    """By ONNX Runtime, which has present caches in the memory of the past ones."""
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+def run_in_place(model, feeds, pairs, runtime=onnxruntime):
+    """Of ONNX Runtime or gantry in its place, with present caches in the memory of the past ones."""
+    session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     binding = session.io_binding()
-    values = {name: onnxruntime.OrtValue.ortvalue_from_numpy(value.copy()) for name, value in feeds.items()}
+    values = {name: runtime.OrtValue.ortvalue_from_numpy(value.copy()) for name, value in feeds.items()}
     for name, value in values.items():
         binding.bind_ortvalue_input(name, value)
     names = [output.name for output in session.get_outputs()]
@@ -261,6 +276,15 @@ def run_in_place(model, feeds, pairs):
             binding.bind_output(name)
     session.run_with_iobinding(binding)
     return dict(zip(names, binding.copy_outputs_to_cpu()))
+
+
+@pytest.mark.parametrize("case", ["in_place", "prompt_in_place"])
+def test_caches_of_groups_are_updated_in_place(case):
+    model, feeds = model_of("GroupQueryAttention", GROUPED[case], CACHED, {"cos", "sin"}, num_heads=4, kv_num_heads=2, do_rotary=1)
+    expected, found = (run_in_place(model, feeds, {"pk": "past_key", "pv": "past_value"}, runtime) for runtime in (onnxruntime, gantry.onnxruntime))
+    for name, value in expected.items():
+        part = (lambda whole: whole) if name == "y" else lambda whole: seen(GROUPED[case], whole)
+        np.testing.assert_allclose(part(found[name]), part(value), rtol=1e-4, atol=1e-5, err_msg=name)
 
 
 SPARSE = {

@@ -70,7 +70,7 @@ def grouped(past, length, lengths, heads=4, kv_heads=2, room=None, packed=False,
     room = past if room is None else room
     inputs["past_key"], inputs["past_value"] = (random(batch, kv_heads, room, G, dtype=dtype, seed=seed) for seed in (3, 4))
     inputs["seqlens_k"], inputs["total_sequence_length"] = np.array(lengths, I32) - 1, np.array([total], I32)
-    inputs["cos"], inputs["sin"] = caches(G, dtype=dtype) if rotary else (None, None)
+    inputs["cos"], inputs["sin"] = caches(G, max(64, total), dtype) if rotary else (None, None)
     inputs["position_ids"] = places
     inputs["attention_bias"] = random(1, heads, length, total, dtype=dtype) if bias else None
     return inputs
@@ -88,6 +88,9 @@ GROUPED = {
     "without_rotation": grouped(7, 1, [8, 5], rotary=False),
     "one_head_for_all": grouped(7, 1, [8, 8], kv_heads=1),
     "scores": grouped(7, 2, [9], bias=True),
+    "long_prompts": grouped(0, 150, [150, 90]),
+    "many": grouped(30, 70, [100]),
+    "next_of_many": grouped(299, 1, [300, 200], heads=4, kv_heads=4),
     "places": grouped(7, 2, [9], places=np.array([[3, 5]], I64)),
 }
 

@@ -34,6 +34,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       gemm_kernels(),
       global_pool_kernels(),
       grid_sample_kernels(),
+      group_query_attention_kernels(),
       gru_kernels(),
       identity_kernels(),
       image_kernels(),

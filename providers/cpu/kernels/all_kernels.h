@@ -38,6 +38,7 @@ namespace gantry::cpu {
 [[gnu::cold]] sdk::KernelTable gemm_kernels();
 [[gnu::cold]] sdk::KernelTable global_pool_kernels();
 [[gnu::cold]] sdk::KernelTable grid_sample_kernels();
+[[gnu::cold]] sdk::KernelTable group_query_attention_kernels();
 [[gnu::cold]] sdk::KernelTable gru_kernels();
 [[gnu::cold]] sdk::KernelTable identity_kernels();
 [[gnu::cold]] sdk::KernelTable image_kernels();

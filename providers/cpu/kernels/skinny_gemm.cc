@@ -101,6 +101,48 @@ void add_skinny_gemm(const float* a, const float* b, float* c, int64_t m, int64_
   for (; j < n; ++j) add_columns<1>(a, b + j * k, c + j, m, k, ldc);
 }
 
+/// Adds kVectors vectors of columns of a b to kM rows of c.
+template <int kM, int kVectors>
+HWY_INLINE void add_tile_of_rows(const float* a, const float* b, float* c, int64_t n, int64_t k) {
+  const GemmTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  GemmVec sums[kM][kVectors];
+  for (int i = 0; i < kM; ++i) {
+    for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::LoadU(d, c + i * n + v * lanes);
+  }
+  for (int64_t at = 0; at < k; ++at) {
+    GemmVec row[kVectors];
+    for (int v = 0; v < kVectors; ++v) row[v] = hn::LoadU(d, b + at * n + v * lanes);
+    for (int i = 0; i < kM; ++i) {
+      const GemmVec factor = hn::Set(d, a[i * k + at]);
+      for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(factor, row[v], sums[i][v]);
+    }
+  }
+  for (int i = 0; i < kM; ++i) {
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[i][v], d, c + i * n + v * lanes);
+  }
+}
+
+template <int kM>
+HWY_INLINE void add_rows(const float* a, const float* b, float* c, int64_t n, int64_t k) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(GemmTag()));
+  int64_t j = 0;
+  for (; j + 2 * lanes <= n; j += 2 * lanes) add_tile_of_rows<kM, 2>(a, b + j, c + j, n, k);
+  for (; j + lanes <= n; j += lanes) add_tile_of_rows<kM, 1>(a, b + j, c + j, n, k);
+  for (; j < n; ++j) {
+    for (int i = 0; i < kM; ++i) {
+      for (int64_t at = 0; at < k; ++at) c[i * n + j] += a[i * k + at] * b[at * n + j];
+    }
+  }
+}
+
+void add_skinny_gemm_of_rows(const float* a, const float* b, float* c, int64_t m, int64_t n,
+                             int64_t k) {
+  int64_t i = 0;
+  for (; i + 4 <= m; i += 4) add_rows<4>(a + i * k, b, c + i * n, n, k);
+  for (; i < m; ++i) add_rows<1>(a + i * k, b, c + i * n, n, k);
+}
+
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace gantry::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -112,6 +154,12 @@ HWY_EXPORT(add_skinny_gemm);
 void simd::add_skinny_gemm(const float* a, const float* b, float* c, int64_t m, int64_t n,
                            int64_t k, int64_t ldc) {
   HWY_DYNAMIC_DISPATCH(add_skinny_gemm)(a, b, c, m, n, k, ldc);
+}
+
+HWY_EXPORT(add_skinny_gemm_of_rows);
+void simd::add_skinny_gemm_of_rows(const float* a, const float* b, float* c, int64_t m, int64_t n,
+                                   int64_t k) {
+  HWY_DYNAMIC_DISPATCH(add_skinny_gemm_of_rows)(a, b, c, m, n, k);
 }
 
 }  // namespace gantry::cpu

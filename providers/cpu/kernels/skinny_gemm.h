@@ -13,4 +13,9 @@ namespace gantry::cpu::simd {
 void add_skinny_gemm(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k,
                      int64_t ldc);
 
+/// c[i, j] += the sum over k of a[i, k] b[k, j]. a: [m, k], b: [k, n], c: [m, n], dense; c overlaps
+/// neither.
+void add_skinny_gemm_of_rows(const float* a, const float* b, float* c, int64_t m, int64_t n,
+                             int64_t k);
+
 }  // namespace gantry::cpu::simd

@@ -17,9 +17,6 @@ namespace {
 // element-wise nodes.
 constexpr size_t kFirstFusion = size_t{1} << 16;
 
-// Input of GroupQueryAttention that is the past of keys; that of values is behind it.
-constexpr uint32_t kFirstPastOfGroups = 3;
-
 // [N, C, H, W] with the channels innermost.
 void offer_channels_last(gantry_port& port) {
   static const gantry_format format = [] {
@@ -201,7 +198,7 @@ void Claims::claim(const Row& row) const {
 }
 
 // Adds what kernel rows have no mark for: Shape and Size write to host memory, where sizes are
-// read; caches of keys and values may be updated in place.
+// read.
 void Claims::pass_on(const gantry_claim& row) const {
   const std::string_view op_type = index_.node(row.nodes[0]).op_type();
   gantry_claim changed = row;
@@ -209,10 +206,6 @@ void Claims::pass_on(const gantry_claim& row) const {
   changed.outputs = outputs.data();
   if (row.output_count == 1 && (op_type == "Shape" || op_type == "Size"))
     outputs[0].flags |= GANTRY_PORT_HOST;
-  if (op_type == "GroupQueryAttention") {
-    for (uint32_t output = 1; output < std::min(row.output_count, 3U); ++output)
-      outputs[output].overwrites = uint64_t{1} << (kFirstPastOfGroups + output - 1);
-  }
   request_.sink->claim(request_.sink->self, &changed);
 }
 

@@ -265,10 +265,18 @@ std::unique_ptr<sdk::Kernel> make_group(const NodeView& node) {
                                          kKnowsRoom ? 0 : uint64_t{1} << kTotal);
 }
 
+// The caches are updated in place.
+constexpr sdk::Marks updating_caches() {
+  sdk::Marks marks;
+  marks.later_overwrites[0] = uint64_t{1} << kPastKey;
+  marks.later_overwrites[1] = uint64_t{1} << kPastValue;
+  return marks;
+}
+
 // The total sequence length is read when a run is planned. It is not part of the signature: if it
 // changes a shape, the output shows it.
 constexpr sdk::Marks reading_total() {
-  sdk::Marks marks;
+  sdk::Marks marks = updating_caches();
   marks.host_inputs = uint64_t{1} << kTotal;
   return marks;
 }
@@ -276,14 +284,8 @@ constexpr sdk::Marks reading_total() {
 constexpr sdk::DTypeSet kTypes = sdk::dtypes(GANTRY_FLOAT, GANTRY_FLOAT16, GANTRY_BFLOAT16);
 
 constexpr sdk::KernelRow kRows[] = {
-    {"GroupQueryAttention",
-     1,
-     sdk::kLatest,
-     kTypes,
-     make_group<true>,
-     {},
-     is_of_one_length,
-     "com.microsoft"},
+    {"GroupQueryAttention", 1, sdk::kLatest, kTypes, make_group<true>, updating_caches(),
+     is_of_one_length, "com.microsoft"},
     {"GroupQueryAttention", 1, sdk::kLatest, kTypes, make_group<false>, reading_total(),
      is_supported, "com.microsoft"},
 };

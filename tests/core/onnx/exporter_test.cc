@@ -265,7 +265,7 @@ TEST(Exporter, ANodeThatCannotBeRaisedIsSaid) {
                         else_branch = e () => (float[2, 3] b) { b = Relu(x) }>
       y = Neg(a)
     })"));
-  test::expect_error(Code::kUnsupported, {"If \"old\" is of opset 1", "opset 18", "apart"},
+  test::expect_error(Code::kUnsupported, {"If \"old\" is of opset 1", "opset 18", "separately"},
                      [&] { export_fragment(all_of(*mixed_opsets(model)), nullptr); });
 }
 

@@ -204,6 +204,8 @@ class Provider {
       outputs[0].overwrites = marks.overwrites;
       outputs[0].repeats = marks.repeats;
     }
+    for (size_t slot = 1; slot < std::min<size_t>(outputs.size(), 3); ++slot)
+      outputs[slot].overwrites = marks.later_overwrites[slot - 1];
     gantry_claim claim = {};
     claim.size = sizeof(claim);
     claim.nodes = &index;

@@ -50,6 +50,8 @@ struct Marks {
   uint64_t unaligned_inputs = 0;   ///< constants may start at any byte
   uint64_t shape_only_inputs = 0;  ///< only type and shape are read, never the data
   uint64_t overwrites = 0;         ///< output 0 may be written over these inputs
+  /// The same of outputs 1 and 2, as caches that are updated in place.
+  uint64_t later_overwrites[2] = {0, 0};
   uint32_t repeats = GANTRY_NONE;  ///< output 0 has the bytes of this input
 };
 
