@@ -278,6 +278,29 @@ def run_in_place(model, feeds, pairs, runtime=onnxruntime):
     return dict(zip(names, binding.copy_outputs_to_cpu()))
 
 
+def test_one_tensor_is_the_past_of_keys_and_of_values():
+    """It dies with the node, so that one of the two caches may stand in its memory."""
+    inputs = grouped(7, 1, [8, 6], room=16)
+    model, feeds = model_of("GroupQueryAttention", inputs | {"past_value": inputs["past_key"]}, CACHED, {"cos", "sin"}, num_heads=4, kv_num_heads=2,
+                            do_rotary=1)
+    (node,) = model.graph.node
+    past = list(node.input[3:5])
+    node.input[3] = node.input[4] = "both"
+    model.graph.node.insert(0, helper.make_node("Neg", [past[0]], ["both"]))
+    del model.graph.input[[one.name for one in model.graph.input].index(past[1])]
+    del feeds[past[1]]
+    check(model, feeds, only={name: lambda whole: seen(inputs, whole) for name in ("pk", "pv")})
+
+
+@pytest.mark.parametrize("length, total", [(1, 0), (2, 0), (3, 1)])
+def test_groups_of_which_queries_see_no_keys(length, total):
+    """A total length that is less than a sequence says: nothing is read beyond it, and what sees nothing is 0."""
+    inputs = grouped(0, length, [length], room=8) | {"total_sequence_length": np.array([total], I32)}
+    model, feeds = model_of("GroupQueryAttention", inputs, CACHED, {"cos", "sin"}, num_heads=4, kv_num_heads=2, do_rotary=1)
+    found = gantry.Session(model, device="CPU").run(feeds)["y"]
+    assert np.isfinite(found).all() and (total > 0 or not found.any())
+
+
 @pytest.mark.parametrize("case", ["in_place", "prompt_in_place"])
 def test_caches_of_groups_are_updated_in_place(case):
     model, feeds = model_of("GroupQueryAttention", GROUPED[case], CACHED, {"cos", "sin"}, num_heads=4, kv_num_heads=2, do_rotary=1)

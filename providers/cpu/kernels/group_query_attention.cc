@@ -116,7 +116,7 @@ class GroupQueryAttention final : public NodeKernel {
     const sdk::Shape query = call.shape(kQuery);
     const bool is_packed = !call.has_input(kKey);
     const int64_t all_heads = is_packed ? heads_ + 2 * kv_heads_ : heads_;
-    if (query.rank != 3 || query[2] % all_heads != 0) {
+    if (query.rank != 3 || query[2] < 1 || query[2] % all_heads != 0) {
       fail("query has shape " + to_string(query) + ", needs [batch, length, " +
            std::to_string(all_heads) + " heads * width]");
     }
@@ -132,7 +132,7 @@ class GroupQueryAttention final : public NodeKernel {
     for (const int slot : {kKey, kValue}) {
       const sdk::Shape shape = call.shape(slot);
       const bool fits = shape.rank == 3 && shape[0] == step.batch && shape[1] == step.length &&
-                        shape[2] % kv_heads_ == 0 &&
+                        shape[2] > 0 && shape[2] % kv_heads_ == 0 &&
                         (slot == kValue || shape[2] == kv_heads_ * step.width);
       if (!fits) {
         fail("input " + std::to_string(slot) + " has shape " + to_string(shape) + ", needs [" +
@@ -229,6 +229,8 @@ class GroupQueryAttention final : public NodeKernel {
     call.parallel_for(step.batch * kv_heads_, std::max<int64_t>(1, kFloatsPerTask / work),
                       [&](int64_t begin, int64_t end) {
                         for (int64_t head = begin; head < end; ++head) {
+                          // If one tensor is the past of both and the present of one, the other
+                          // replaces the rows that this one has changed.
                           update(step, step.keys, head, is_rotated_);
                           update(step, step.values, head, false);
                         }
@@ -353,6 +355,11 @@ class GroupQueryAttention final : public NodeKernel {
     const int64_t position = step.starts[b] + first;
     const int64_t begin = visible(step, position).begin;  // later queries see later keys
     const int64_t seen = visible(step, position + rows - 1).end - begin;
+    float* y = step.y + ((b * step.length + first) * heads_ + h) * width;
+    if (seen == 0) {
+      for (int64_t i = 0; i < rows; ++i) std::fill_n(y + i * heads_ * width, width, 0.0F);
+      return;
+    }
     for (int64_t i = 0; i < rows; ++i) load_query(step, b, first + i, h, queries + i * step.width);
     GemmArgs<float> args;
     args.transpose_b = true;
@@ -380,7 +387,7 @@ class GroupQueryAttention final : public NodeKernel {
     args.lda = seen;
     args.b = step.values.head(index) + begin * width;
     args.ldb = width;
-    args.c = step.y + ((b * step.length + first) * heads_ + h) * width;
+    args.c = y;
     args.ldc = heads_ * width;
     gemm_serial(args);
   }
@@ -431,6 +438,11 @@ std::string check_form(const sdk::NodeView& node) {
       if (node.input(slot).dtype() != GANTRY_FLOAT) return "its tables are not of float32";
     }
   }
+  for (const int slot : {kLastKeys, kTotal}) {
+    if (node.input(slot).dtype() != GANTRY_INT32) return "numbers of keys are not of int32";
+  }
+  if (node.input(kPositions).present() && node.input(kPositions).dtype() != GANTRY_INT64)
+    return "position_ids are not of int64";
   for (const int slot : {kKey, kValue, kPastKey, kPastValue}) {
     if (node.input(slot).present() && node.input(slot).dtype() != GANTRY_FLOAT)
       return "its keys and values are not of float32";
