@@ -66,64 +66,75 @@ GANTRY_AVX2 inline __m256i widen(__m256i sums, __m256i halves, int16_t factor) {
   return _mm256_add_epi32(sums, _mm256_madd_epi16(halves, _mm256_set1_epi16(factor)));
 }
 
-/// The integer products of a block of 8 columns with kRows rows.
-template <int kRows, int kBits>
+/// The integer products of a block of kHalves * 8 columns with kRows rows: dots[row * kHalves +
+/// half].
+template <int kRows, int kBits, int kHalves>
 GANTRY_AVX2 inline void sum_block(const uint8_t* numbers, const int8_t* quads, int64_t block,
                                   __m256i* dots) {
   const __m256i low_half = _mm256_set1_epi8(15);
   for (int64_t from = 0; from < block; from += kSpan) {
     const int64_t count = std::min(kSpan, block - from) * kBits / (8 * kQuad);
-    __m256i low_sums[kRows];
-    __m256i high_sums[kRows];
-    for (int r = 0; r < kRows; ++r) low_sums[r] = high_sums[r] = _mm256_setzero_si256();
+    __m256i low_sums[kRows * kHalves];
+    __m256i high_sums[kRows * kHalves];
+    for (int i = 0; i < kRows * kHalves; ++i) low_sums[i] = high_sums[i] = _mm256_setzero_si256();
     for (int64_t i = 0; i < count; ++i) {
-      const auto both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(numbers));
-      const __m256i low = _mm256_and_si256(both, low_half);
-      const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_half);
-      for (int r = 0; r < kRows; ++r) {
-        const __m256i first = broadcast(quads + r * kQuad);
-        const __m256i second = kBits == 8 ? first : broadcast(quads + (kRows + r) * kQuad);
-        __m256i& sums = kBits == 8 ? high_sums[r] : low_sums[r];
-        low_sums[r] = _mm256_add_epi16(low_sums[r], _mm256_maddubs_epi16(low, first));
-        sums = _mm256_add_epi16(sums, _mm256_maddubs_epi16(high, second));
+      for (int h = 0; h < kHalves; ++h) {
+        const auto* at = reinterpret_cast<const __m256i*>(numbers) + h;
+        const __m256i both = _mm256_loadu_si256(at);
+        const __m256i low = _mm256_and_si256(both, low_half);
+        const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_half);
+        for (int r = 0; r < kRows; ++r) {
+          const __m256i first = broadcast(quads + r * kQuad);
+          const __m256i second = kBits == 8 ? first : broadcast(quads + (kRows + r) * kQuad);
+          __m256i& low_sum = low_sums[r * kHalves + h];
+          __m256i& high_sum = kBits == 8 ? high_sums[r * kHalves + h] : low_sum;
+          low_sum = _mm256_add_epi16(low_sum, _mm256_maddubs_epi16(low, first));
+          high_sum = _mm256_add_epi16(high_sum, _mm256_maddubs_epi16(high, second));
+        }
       }
       numbers += kGroup * kQuad;
       quads += kRows * kQuad * (8 / kBits);
     }
-    for (int r = 0; r < kRows; ++r) {
-      dots[r] = widen(dots[r], low_sums[r], 1);
-      if (kBits == 8) dots[r] = widen(dots[r], high_sums[r], 16);
+    for (int i = 0; i < kRows * kHalves; ++i) {
+      dots[i] = widen(dots[i], low_sums[i], 1);
+      if (kBits == 8) dots[i] = widen(dots[i], high_sums[i], 16);
     }
   }
 }
 
-template <int kRows, int kBits>
+/// kHalves * 8 columns from `first` on: both halves of a group's cache lines at once, if there is
+/// one row, which is bound by reading them.
+template <int kRows, int kBits, int kHalves = 1>
 GANTRY_AVX2 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
                                const BlockShape& shape, const Target& target, int first) {
-  __m256 sums[kRows];
-  for (int r = 0; r < kRows; ++r) sums[r] = _mm256_setzero_ps();
+  __m256 sums[kRows * kHalves];
+  for (__m256& sum : sums) sum = _mm256_setzero_ps();
   const bool has_zeros = group.zero_bytes || group.zero_floats;
   const int64_t bytes = shape.vectors() * kGroup * kQuad;
   for (int64_t block = 0; block < shape.blocks(); ++block) {
     const int32_t* corrections = tile.corrections + block * kRows;
-    __m256i dots[kRows];
-    for (int r = 0; r < kRows; ++r) dots[r] = _mm256_set1_epi32(has_zeros ? 0 : corrections[r]);
-    sum_block<kRows, kBits>(group.numbers + block * bytes + first * kQuad,
-                            tile.numbers + block * shape.block * kRows, shape.block, dots);
-    const int64_t place = block * kGroup + first;
-    const __m256 scale = scales_avx2(group, place);
-    const __m256 zeros = has_zeros ? zeros_avx2(group, place) : _mm256_setzero_ps();
-    for (int r = 0; r < kRows; ++r) {
-      __m256 products = _mm256_cvtepi32_ps(dots[r]);
-      if (has_zeros) {
-        const auto correction = static_cast<float>(corrections[r]);
-        products = _mm256_fmadd_ps(zeros, _mm256_set1_ps(correction), products);
+    __m256i dots[kRows * kHalves];
+    for (int i = 0; i < kRows * kHalves; ++i)
+      dots[i] = _mm256_set1_epi32(has_zeros ? 0 : corrections[i / kHalves]);
+    sum_block<kRows, kBits, kHalves>(group.numbers + block * bytes + first * kQuad,
+                                     tile.numbers + block * shape.block * kRows, shape.block, dots);
+    for (int h = 0; h < kHalves; ++h) {
+      const int64_t place = block * kGroup + first + h * kLanes;
+      const __m256 scale = scales_avx2(group, place);
+      const __m256 zeros = has_zeros ? zeros_avx2(group, place) : _mm256_setzero_ps();
+      for (int r = 0; r < kRows; ++r) {
+        __m256 products = _mm256_cvtepi32_ps(dots[r * kHalves + h]);
+        if (has_zeros) {
+          const auto correction = static_cast<float>(corrections[r]);
+          products = _mm256_fmadd_ps(zeros, _mm256_set1_ps(correction), products);
+        }
+        const __m256 factor = _mm256_mul_ps(scale, _mm256_set1_ps(tile.scales[block * kRows + r]));
+        sums[r * kHalves + h] = _mm256_fmadd_ps(products, factor, sums[r * kHalves + h]);
       }
-      const __m256 factor = _mm256_mul_ps(scale, _mm256_set1_ps(tile.scales[block * kRows + r]));
-      sums[r] = _mm256_fmadd_ps(products, factor, sums[r]);
     }
   }
-  for (int r = 0; r < kRows; ++r) store_avx2(sums[r], group, target, r, first);
+  for (int i = 0; i < kRows * kHalves; ++i)
+    store_avx2(sums[i], group, target, i / kHalves, first + i % kHalves * kLanes);
 }
 
 using Multiply = void (*)(const RowTile&, const ColumnGroup&, const BlockShape&, const Target&,
@@ -133,10 +144,15 @@ constexpr std::array<std::array<Multiply, kMostRows>, 2> kMultiply = {{
     {multiply_rows<1, 4>, multiply_rows<2, 4>, multiply_rows<3, 4>, multiply_rows<4, 4>},
     {multiply_rows<1, 8>, multiply_rows<2, 8>, multiply_rows<3, 8>, multiply_rows<4, 8>},
 }};
+constexpr std::array<Multiply, 2> kMultiplyWholeGroup = {multiply_rows<1, 4, 2>,
+                                                         multiply_rows<1, 8, 2>};
 
 void multiply(const RowTile& tile, const ColumnGroup& group, const BlockShape& shape,
               const Target& target) {
-  const Multiply rows = kMultiply[shape.bits == 8 ? 1 : 0][static_cast<size_t>(tile.rows) - 1];
+  const size_t bits = shape.bits == 8 ? 1 : 0;
+  if (tile.rows == 1 && target.columns > kLanes)
+    return kMultiplyWholeGroup[bits](tile, group, shape, target, 0);
+  const Multiply rows = kMultiply[bits][static_cast<size_t>(tile.rows) - 1];
   for (int first = 0; first < target.columns; first += kLanes)
     rows(tile, group, shape, target, first);
 }
