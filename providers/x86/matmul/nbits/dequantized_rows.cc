@@ -31,7 +31,7 @@ struct Range {
 };
 
 /// target = source times the transpose of the matrix + bias, as in multiply_dequantized().
-struct Product {
+struct DequantizedMatMul {
   const BlockWeights& matrix;
   const float* source;
   const float* bias;
@@ -91,13 +91,13 @@ void multiply_dequantized(sdk::Call& call, const BlockWeights& matrix, int64_t r
   const int64_t panels = divided_up(shape.columns, kPanelColumns);
   const int64_t row_blocks = divided_up(rows, most_rows_of_block(shape));
   const int64_t products = rows / row_blocks * shape.inner * kPanelColumns;  // of a task
-  const Product product{matrix, source, bias, target};
+  const DequantizedMatMul matmul{matrix, source, bias, target};
   call.parallel_for(row_blocks * panels, std::max<int64_t>(1, kProductsPerTask / products),
                     [&](int64_t begin, int64_t end) {
                       while (begin < end) {  // the panels of one row block at once
                         const int64_t row_block = begin / panels;
                         const int64_t last = std::min(end, (row_block + 1) * panels);
-                        product.multiply(
+                        matmul.multiply(
                             {row_block * rows / row_blocks, (row_block + 1) * rows / row_blocks},
                             {begin % panels, begin % panels + last - begin});
                         begin = last;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many f32 rows times a block-quantized matrix: a panel of the matrix becomes floats, which all
-// rows of a row block meet. Few rows would meet them too seldom; they have
-// BlockCode::multiply_floats.
+// Many f32 rows times a block-quantized matrix: each panel of the matrix is dequantized once for a
+// block of rows. With few rows dequantizing would dominate; BlockCode::multiply_floats serves them.
 #pragma once
 
 #include <gantry/sdk/kernel.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some rows of the left-hand matrix, without those strides that make a cache forget them. Pure
-// functions, from any thread.
+// Rows of the left-hand matrix, copied if their stride makes them evict each other from the L1
+// cache. Pure functions, from any thread.
 #pragma once
 
 #include <cstdint>
