@@ -278,6 +278,24 @@ def run_in_place(model, feeds, pairs, runtime=onnxruntime):
     return dict(zip(names, binding.copy_outputs_to_cpu()))
 
 
+def test_caches_of_groups_hold_zeros_where_no_token_is():
+    """Nothing of the process's memory may come out of a cache that grows."""
+    inputs = grouped(3, 1, [4, 2, 9])
+    model, feeds = model_of("GroupQueryAttention", inputs, CACHED, {"cos", "sin"}, num_heads=4, kv_num_heads=2, do_rotary=1)
+    session = gantry.Session(model, device="CPU")
+    for _ in range(3):  # the memory of earlier runs is used again
+        found = session.run(feeds)
+        for name in ("pk", "pv"):
+            assert found[name].shape[2] == 9 and not found[name][:2, :, 4:].any() and not found[name][2, :, 3:8].any()
+
+
+def test_new_tokens_of_groups_before_a_cache_are_refused():
+    inputs = grouped(7, 1, [8, 5], room=8, rotary=False)
+    model, feeds = model_of("GroupQueryAttention", inputs, CACHED, num_heads=4, kv_num_heads=2)
+    with pytest.raises(gantry.InvalidArgumentError, match="sequence 0 at -3 to -3, outside a cache of 8 tokens"):
+        gantry.Session(model, device="CPU").run(feeds | {"seqlens_k": np.array([-3, 4], I32)})
+
+
 def test_one_tensor_is_the_past_of_keys_and_of_values():
     """It dies with the node, so that one of the two caches may stand in its memory."""
     inputs = grouped(7, 1, [8, 6], room=16)
