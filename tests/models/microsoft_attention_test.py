@@ -310,6 +310,26 @@ def test_one_tensor_is_the_past_of_keys_and_of_values():
     check(model, feeds, only={name: lambda whole: seen(inputs, whole) for name in ("pk", "pv")})
 
 
+def test_caches_of_groups_that_the_model_makes_are_updated_in_place():
+    """A past that dies with the node is the memory of the present: the two caches are all that the session holds."""
+    inputs = grouped(7, 1, [8], room=4096)
+    model, feeds = model_of("GroupQueryAttention", inputs, CACHED, {"cos", "sin"}, num_heads=4, kv_num_heads=2, do_rotary=1)
+    (node,) = model.graph.node
+    for slot in (3, 4):
+        model.graph.node.insert(0, helper.make_node("Neg", [node.input[slot]], [f"old_{slot}"]))
+    node = model.graph.node[-1]
+    for slot in (3, 4):
+        node.input[slot] = f"old_{slot}"
+    for slot in (1, 2):
+        made, node.output[slot] = node.output[slot], f"new_{slot}"
+        model.graph.node.append(helper.make_node("Neg", [f"new_{slot}"], [made]))
+    session = gantry.Session(model, device="CPU")
+    for _ in range(3):
+        session.run(feeds)
+    caches_bytes = 2 * inputs["past_key"].nbytes
+    assert caches_bytes <= session.memory.arena < 1.1 * caches_bytes
+
+
 @pytest.mark.parametrize("length, total", [(1, 0), (2, 0), (3, 1)])
 def test_groups_of_which_queries_see_no_keys(length, total):
     """A total length that is less than a sequence says: nothing is read beyond it, and what sees nothing is 0."""
