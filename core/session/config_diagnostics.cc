@@ -59,16 +59,16 @@ const JsonSchema& schema() {
 }  // namespace
 
 void ConfigOrigins::merge(const JsonDocument& document, const std::string& name, bool has_lines) {
-  documents_.push_back({document.places, name, has_lines});
+  documents_.push_back({document.positions, name, has_lines});
 }
 
 std::optional<ConfigOrigin> ConfigOrigins::exact(const std::string& pointer) const {
   for (auto document = documents_.rbegin(); document != documents_.rend(); ++document) {
     bool is_it = false;
-    const JsonPositions::Member* const member = document->places.innermost(pointer, is_it);
+    const JsonPositions::Member* const member = document->positions.innermost(pointer, is_it);
     if (is_it)
       return ConfigOrigin{document->name,
-                          document->has_lines ? member->place : JsonMemberPosition{}};
+                          document->has_lines ? member->position : JsonMemberPosition{}};
     // Objects are merged; any other value replaces the member of earlier documents and its members.
     if (member && !member->is_object) return std::nullopt;
   }
@@ -86,14 +86,14 @@ std::optional<ConfigOrigin> ConfigOrigins::find(std::string pointer) const {
 
 std::string ConfigOrigins::text_of(const std::string& pointer) const {
   const std::optional<ConfigOrigin> origin = exact(pointer);
-  return origin ? at_position(origin->document, origin->place.value) : "default";
+  return origin ? at_position(origin->document, origin->position.value) : "default";
 }
 
 ConfigFinding to_finding(Code code, const JsonProblem& problem, const ConfigOrigins& origins) {
   ConfigFinding finding{code, "configuration", 0, 0, problem.pointer, problem.what, {}, {}};
   finding.suggestion = problem.suggestion;
   if (const std::optional<ConfigOrigin> origin = origins.find(problem.pointer)) {
-    const JsonPosition at = problem.is_in_name ? origin->place.name : origin->place.value;
+    const JsonPosition at = problem.is_in_name ? origin->position.name : origin->position.value;
     finding.document = origin->document;
     finding.line = at.line;
     finding.column = at.column;

@@ -16,8 +16,8 @@ namespace gantry {
 
 /// Where a member was set.
 struct ConfigOrigin {
-  std::string document;      ///< its name in messages
-  JsonMemberPosition place;  ///< line and column; zeros if the document was given in code
+  std::string document;         ///< its name in messages
+  JsonMemberPosition position;  ///< line and column; zeros if the document was given in code
 };
 
 /// The origins of the members of a configuration, by JSON pointer. Searches the merged documents,
@@ -37,7 +37,7 @@ class ConfigOrigins {
 
  private:
   struct Document {
-    JsonPositions places;
+    JsonPositions positions;
     std::string name;
     bool has_lines = false;
   };

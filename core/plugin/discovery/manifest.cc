@@ -27,7 +27,7 @@ constexpr int kManifestVersion = 1;
 class Reader {
  public:
   Reader(const JsonDocument& document, const std::string& file)
-      : root_(document.root), places_(document.places), file_(file) {}
+      : root_(document.root), positions_(document.positions), file_(file) {}
 
   [[noreturn]] void fail(const std::string& pointer, const std::string& expected,
                          const std::string& found) const {
@@ -39,13 +39,13 @@ class Reader {
     return file_at(pointer) + ": " + (pointer.empty() ? "/" : pointer);
   }
   [[nodiscard]] std::string file_at(const std::string& pointer) const {
-    return at_position(file_, place_of(places_, pointer).value);
+    return at_position(file_, position_of(positions_, pointer).value);
   }
 
   // The member at a pointer of one or two steps; null if it is absent.
   const json* find(const std::string& pointer) const {
-    const json::json_pointer place(pointer);
-    return root_.contains(place) ? &root_[place] : nullptr;
+    const json::json_pointer at(pointer);
+    return root_.contains(at) ? &root_[at] : nullptr;
   }
   const json& need(const std::string& pointer, const std::string& expected) const {
     const json* found = find(pointer);
@@ -131,14 +131,14 @@ class Reader {
           std::find(known.begin(), known.end(), member) != known.end())
         continue;
       const std::string here = json_pointer(pointer, member);
-      warnings.push_back(at_position(file_, place_of(places_, here).name) + ": " + here +
+      warnings.push_back(at_position(file_, position_of(positions_, here).name) + ": " + here +
                          ": unknown member, ignored." + did_you_mean(member, known));
     }
   }
 
  private:
   const json& root_;
-  const JsonPositions& places_;
+  const JsonPositions& positions_;
   const std::string& file_;
 };
 

@@ -70,7 +70,7 @@ SitePolicy SitePolicy::read(const std::string& file, bool is_elevated) {
   const json& root = document.root;
   const JsonSchema schema(json::parse(policy_schema()), "configs/policy.schema.json");
   for (const JsonProblem& problem : schema.problems(root))
-    throw Error(Code::kInvalidArgument, describe_problem(file, document.places, problem));
+    throw Error(Code::kInvalidArgument, describe_problem(file, document.positions, problem));
   policy.file = file;
   policy.allow_env = root.value("allow_env", true);
   policy.allow_user_dir = root.value("allow_user_dir", true);

@@ -101,7 +101,7 @@ class StrictEvents final : public nlohmann::json_sax<json> {
   }
 
   [[nodiscard]] size_t* taken() { return &taken_; }
-  JsonPositions take_places() { return std::move(places_); }
+  JsonPositions take_positions() { return std::move(positions_); }
 
   bool null() override { return value(); }
   bool boolean(bool) override { return value(); }
@@ -127,12 +127,12 @@ class StrictEvents final : public nlohmann::json_sax<json> {
     Level& level = levels_.back();
     level.member = name;
     bool is_new = false;
-    member_ = places_.add(level.number, name, {here, here}, is_new);
+    member_ = positions_.add(level.number, name, {here, here}, is_new);
     if (!is_new) {
       throw JsonError(subject_, here,
                       json_pointer(pointer(), name) +
                           ": expected each member once, found it twice, first in line " +
-                          std::to_string(places_[member_].place.name.line));
+                          std::to_string(positions_[member_].position.name.line));
     }
     return true;
   }
@@ -208,11 +208,11 @@ class StrictEvents final : public nlohmann::json_sax<json> {
     last_ = taken_;
     bool is_new = false;
     if (levels_.empty()) {
-      member_ = places_.add(0, {}, {here, here}, is_new);
+      member_ = positions_.add(0, {}, {here, here}, is_new);
     } else if (levels_.back().is_array) {
-      member_ = places_.add(levels_.back().number, levels_.back().name(), {here, here}, is_new);
+      member_ = positions_.add(levels_.back().number, levels_.back().name(), {here, here}, is_new);
     }
-    places_[member_].place.value = here;
+    positions_[member_].position.value = here;
   }
   bool end_value() {
     if (!levels_.empty()) ++levels_.back().index;
@@ -224,10 +224,10 @@ class StrictEvents final : public nlohmann::json_sax<json> {
   }
   bool open(bool is_array) {
     begin_value();
-    places_[member_].is_object = !is_array;
+    positions_[member_].is_object = !is_array;
     levels_.push_back({is_array, 0, {}, member_});
     if (static_cast<int>(levels_.size()) > limits_.max_depth) {
-      throw JsonError(subject_, places_[member_].place.value,
+      throw JsonError(subject_, positions_[member_].position.value,
                       pointer() + ": expected at most " + std::to_string(limits_.max_depth) +
                           " levels, found more");
     }
@@ -245,7 +245,7 @@ class StrictEvents final : public nlohmann::json_sax<json> {
   Lines lines_;
   size_t taken_ = 0;  // characters that the parser has read; one more after a number
   size_t last_ = 0;   // end of the last token
-  JsonPositions places_;
+  JsonPositions positions_;
   JsonPositions::Number member_ = 0;  // the member whose value comes next or came last
   std::vector<Level> levels_;
 };
@@ -269,7 +269,7 @@ JsonDocument parse_json(std::string_view text, const std::string& subject,
   *events.taken() = 0;
   json::sax_parse(CountingIterator(text.data(), events.taken()),
                   CountingIterator(text.data() + text.size(), &end), &events);
-  return {json::parse(text.begin(), text.end()), events.take_places()};
+  return {json::parse(text.begin(), text.end()), events.take_positions()};
 }
 
 std::string json_pointer(const std::string& pointer, const std::string& member) {
@@ -287,7 +287,7 @@ std::string json_pointer(const std::string& pointer, const std::string& member) 
 }
 
 JsonPositions::Number JsonPositions::add(Number parent, const std::string& name,
-                                         const JsonMemberPosition& place, bool& is_new) {
+                                         const JsonMemberPosition& position, bool& is_new) {
   const auto next = static_cast<Number>(members_.size());
   is_new = true;
   if (next > 0) {
@@ -295,7 +295,7 @@ JsonPositions::Number JsonPositions::add(Number parent, const std::string& name,
     is_new = is_added;
     if (!is_added) return known->second;
   }
-  members_.push_back({place, false});
+  members_.push_back({position, false});
   return next;
 }
 
@@ -326,10 +326,10 @@ const JsonPositions::Member* JsonPositions::find(std::string_view pointer) const
   return is_it ? member : nullptr;
 }
 
-JsonMemberPosition place_of(const JsonPositions& places, std::string_view pointer) {
+JsonMemberPosition position_of(const JsonPositions& positions, std::string_view pointer) {
   bool is_it = false;
-  const JsonPositions::Member* const member = places.innermost(pointer, is_it);
-  return member ? member->place : JsonMemberPosition{};
+  const JsonPositions::Member* const member = positions.innermost(pointer, is_it);
+  return member ? member->position : JsonMemberPosition{};
 }
 
 std::string at_position(const std::string& subject, JsonPosition position) {
@@ -337,10 +337,10 @@ std::string at_position(const std::string& subject, JsonPosition position) {
   return subject + ":" + std::to_string(position.line) + ":" + std::to_string(position.column);
 }
 
-std::string describe_problem(const std::string& subject, const JsonPositions& places,
+std::string describe_problem(const std::string& subject, const JsonPositions& positions,
                              const JsonProblem& problem) {
-  const JsonMemberPosition place = place_of(places, problem.pointer);
-  return at_position(subject, problem.is_in_name ? place.name : place.value) + ": " +
+  const JsonMemberPosition position = position_of(positions, problem.pointer);
+  return at_position(subject, problem.is_in_name ? position.name : position.value) + ": " +
          (problem.pointer.empty() ? "/" : problem.pointer) + ": " + problem.what;
 }
 

@@ -41,13 +41,14 @@ class JsonPositions {
  public:
   using Number = uint32_t;
   struct Member {
-    JsonMemberPosition place;
+    JsonMemberPosition position;
     bool is_object = false;
   };
 
   /// Adds a member of `parent`, or the document if there is none yet. `is_new`: false if the member
   /// is there already; its position is not changed then.
-  Number add(Number parent, const std::string& name, const JsonMemberPosition& place, bool& is_new);
+  Number add(Number parent, const std::string& name, const JsonMemberPosition& position,
+             bool& is_new);
   Member& operator[](Number number) { return members_[number]; }
   /// Null: the document has no such member.
   [[nodiscard]] const Member* find(std::string_view pointer) const;
@@ -63,7 +64,7 @@ class JsonPositions {
 
 struct JsonDocument {
   nlohmann::json root;
-  JsonPositions places;
+  JsonPositions positions;
 };
 
 /// An error in a document.
@@ -98,13 +99,13 @@ JsonDocument parse_json(std::string_view text, const std::string& subject,
 std::string json_pointer(const std::string& pointer, const std::string& member);
 
 /// The position of the member, or of the innermost enclosing member that exists.
-JsonMemberPosition place_of(const JsonPositions& places, std::string_view pointer);
+JsonMemberPosition position_of(const JsonPositions& positions, std::string_view pointer);
 
 /// `subject:line:column`; `subject` if the position is not known.
 std::string at_position(const std::string& subject, JsonPosition position);
 
 /// `subject:line:column: pointer: what`.
-std::string describe_problem(const std::string& subject, const JsonPositions& places,
+std::string describe_problem(const std::string& subject, const JsonPositions& positions,
                              const JsonProblem& problem);
 
 /// The line of the text and a caret below the column, each after a line end; for messages that may

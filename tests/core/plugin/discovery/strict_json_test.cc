@@ -62,17 +62,17 @@ TEST(StrictJson, RefusesDuplicatesDepthAndSize) {
 }
 
 TEST(StrictJson, KnowsEveryPlace) {
-  const JsonPositions places =
+  const JsonPositions positions =
       parse_json(
           "{\n  \"a\": [1,2 , {\"b\":-3}],\n\t\"\xC3\xA4\" :\n null, \"e\": {}, \"f\": \"x\"}\n",
           "x.json")
-          .places;
+          .positions;
   const auto at = [&](const std::string& pointer) {
-    const JsonMemberPosition& place = places.find(pointer)->place;
-    return std::vector<uint32_t>{place.name.line, place.name.column, place.value.line,
-                                 place.value.column};
+    const JsonMemberPosition& position = positions.find(pointer)->position;
+    return std::vector<uint32_t>{position.name.line, position.name.column, position.value.line,
+                                 position.value.column};
   };
-  EXPECT_EQ(places.size(), 9U);
+  EXPECT_EQ(positions.size(), 9U);
   EXPECT_EQ(at(""), (std::vector<uint32_t>{1, 1, 1, 1}));
   EXPECT_EQ(at("/a"), (std::vector<uint32_t>{2, 3, 2, 8}));
   EXPECT_EQ(at("/a/0"), (std::vector<uint32_t>{2, 9, 2, 9}));
@@ -82,7 +82,7 @@ TEST(StrictJson, KnowsEveryPlace) {
   EXPECT_EQ(at("/\xC3\xA4"), (std::vector<uint32_t>{3, 2, 4, 2}));
   EXPECT_EQ(at("/e"), (std::vector<uint32_t>{4, 8, 4, 13}));
   EXPECT_EQ(at("/f"), (std::vector<uint32_t>{4, 17, 4, 22}));
-  EXPECT_EQ(place_of(places, "/a/2/none/x").value.column, 15U);
+  EXPECT_EQ(position_of(positions, "/a/2/none/x").value.column, 15U);
 }
 
 // Memory is a multiple of the text, whatever its names are: each member is kept by the number of
@@ -93,7 +93,7 @@ TEST(StrictJson, TakesMemoryByTheTextAndNotByItsNames) {
   text += "]}";
   const uint64_t before = resident_bytes();
   const JsonDocument document = parse_json(text, "x.json");
-  EXPECT_EQ(document.places.size(), 250003U);
+  EXPECT_EQ(document.positions.size(), 250003U);
   EXPECT_LT(resident_bytes() - before, 100 * text.size());
   test::expect_error(
       Code::kInvalidArgument, {"x.json:1:8: /a: ", "names of at most 256 bytes", "one of 300"}, [] {
