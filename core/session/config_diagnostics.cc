@@ -66,9 +66,10 @@ std::optional<ConfigOrigin> ConfigOrigins::exact(const std::string& pointer) con
   for (auto document = documents_.rbegin(); document != documents_.rend(); ++document) {
     bool is_it = false;
     const JsonPositions::Member* const member = document->positions.innermost(pointer, is_it);
-    if (is_it)
+    if (is_it) {
       return ConfigOrigin{document->name,
                           document->has_lines ? member->position : JsonMemberPosition{}};
+    }
     // Objects are merged; any other value replaces the member of earlier documents and its members.
     if (member && !member->is_object) return std::nullopt;
   }
