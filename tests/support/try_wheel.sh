@@ -5,9 +5,22 @@
 set -eux
 here=$(dirname "$0")
 work=$(mktemp -d)
-python3 -m venv "$work/environment"
+
+# A system older than its Python has to be: one compiled from Debian 12's sources, as its users make or fetch one, and CMake from PyPI.
+python=python3
+cmake=
+if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+  sed -n 's/^deb \([^ ]*\) .*/deb-src \1 bookworm main/p' /etc/apt/sources.list | head -n 1 > /etc/apt/sources.list.d/sources.list
+  apt-get update --quiet
+  apt-get install --quiet --yes --no-install-recommends dpkg-dev libffi-dev libssl-dev xz-utils zlib1g-dev
+  (cd "$work" && apt-get source --download-only --quiet python3.11 && tar -xf python3.11_*.orig.tar.xz && cd Python-3.11.* &&
+    ./configure --quiet --prefix="$work/python" && make -s -j2 && make -s install) > /dev/null 2>&1
+  python=$work/python/bin/python3
+  cmake=cmake
+fi
+"$python" -m venv "$work/environment"
 PATH=$work/environment/bin:$PATH
-pip install --quiet "$here"/gantry-*.whl
+pip install --quiet "$here"/gantry-*.whl $cmake
 python -m pip check
 gantry doctor
 gantry devices

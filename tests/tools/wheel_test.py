@@ -117,10 +117,10 @@ def package_of(environment):
 
 
 def test_is_for_all_that_it_can_be_for(wheel):
-    """Every Python from 3.11 on, and systems as old as the compiler's run-time allows: auditwheel finds all else in the wheel."""
+    """Every Python from 3.11 on, and systems as old as those that NumPy's wheels serve: auditwheel finds all else in the wheel."""
     assert wheel.name.endswith("-cp311-abi3-linux_x86_64.whl")
     said = " ".join(run([sys.executable, "-m", "auditwheel", "show", wheel]).split())
-    assert 'is consistent with the following platform tag: "manylinux_2_35_x86_64"' in said
+    assert 'is consistent with the following platform tag: "manylinux_2_28_x86_64"' in said
     assert wheel.stat().st_size < 40e6
 
 
@@ -143,21 +143,21 @@ def test_a_provider_is_built_with_its_sdk(environment, tmp_path):
 
 
 def test_carries_what_it_needs(environment, tmp_path):
-    """Every shared library but the C and C++ run-time is found inside the package, by what the package itself has built."""
+    """Every shared library but the C library and the compiler's is found inside the package, by what the package itself has built."""
     package = package_of(environment)
-    system = re.compile(r"^(linux-vdso|libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s)[-.]")
+    system = re.compile(r"^(linux-vdso|libc|libm|libdl|librt|libpthread|libgcc_s)[-.]")
     files = [*package.glob("_core*.so"), *package.rglob("libgantry*.so*"), package / "bin" / "gantry"]
     assert len(files) >= 5
     for file in files:
         for name, path in re.findall(r"^\s*(\S+) => (.*?) \(0x", run(["ldd", file], env=clean_variables(tmp_path)), re.M):
             assert system.match(name) or path.startswith(str(package)), f"{file.name} takes {name} from {path}"
     licences = {file.name for file in (package / "lib" / "licences").iterdir()}
-    assert {"libtbb12", "libicu72", "libopenblas-serial-dev"} <= licences
+    assert {"libtbb12", "libicu72", "libopenblas-serial-dev", "libstdc++6"} <= licences
 
 
 def test_says_what_it_carries(environment):
     (file,) = package_of(environment).parent.glob("gantry-*.dist-info/sboms/gantry.cdx.json")
     bill = json.loads(file.read_text(encoding="utf-8"))
     named = {component["name"] for component in bill["components"]}
-    assert {"onnx", "onednn", "nanobind", "onetbb", "openblas", "icu", "protobuf", "boost1.74"} <= named
+    assert {"onnx", "onednn", "nanobind", "onetbb", "openblas", "icu", "protobuf", "boost1.74", "gcc-12"} <= named
     assert all(component["purl"].startswith("pkg:") and component["version"] for component in bill["components"])

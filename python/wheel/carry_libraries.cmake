@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run at installation: copies the shared libraries that `libraries`, `executables` and `modules` need into gantry/lib under the name
-# they are asked for by, each to find the others by itself. The C and C++ run-time is the system's. Licences come from the Debian
+# they are asked for by, each to find the others by itself. The C library is the system's, as old as `older_systems` allows. Licences come from the Debian
 # packages, those of what is linked in too; `bill_of_materials` lists them all, run by `interpreter`. `beside` are libraries in providers.d that
 # no compiler here linked.
 set(packages libboost1.74-dev libcli11-dev libopenblas-serial-dev libstb-dev libvalijson-dev nlohmann-json3-dev)
 file(GET_RUNTIME_DEPENDENCIES
   LIBRARIES ${libraries} EXECUTABLES ${executables} MODULES ${modules}
   RESOLVED_DEPENDENCIES_VAR found
-  PRE_EXCLUDE_REGEXES "^(ld-linux|libc|libm|libdl|librt|libpthread|libstdc\\+\\+|libgcc_s|libgantry|libgantry_onednn_runtime|libgantry_onednn_dnnl)[-.]")
+  PRE_EXCLUDE_REGEXES "^(ld-linux|libc|libm|libdl|librt|libpthread|libgcc_s|libgantry|libgantry_onednn_runtime|libgantry_onednn_dnnl)[-.]")
 
 function(patch library)
   execute_process(COMMAND patchelf ${ARGN} ${library} COMMAND_ERROR_IS_FATAL ANY)
@@ -47,3 +47,7 @@ file(RENAME ${lib}/${icu} ${lib}/libgantry_${icu})
 patch(${lib}/libgantry_${icu} --set-soname libgantry_${icu})
 patch(${lib}/libgantry_${icu} --replace-needed ${icu_data} libgantry_icudata.so)
 patch(${providers}/libgantry_cpu_media.so --replace-needed ${icu} libgantry_${icu})
+
+# The C++ run-time too: the system's may be older than what compiled these, and another's in the process newer.
+file(RENAME ${lib}/libstdc++.so.6 ${lib}/libgantry_stdc++.so.6)
+execute_process(COMMAND ${interpreter} ${older_systems} ${CMAKE_INSTALL_PREFIX}/gantry libgantry_glibc.so libgantry_stdc++.so.6 COMMAND_ERROR_IS_FATAL ANY)
