@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run at installation: copies the shared libraries that `libraries`, `executables` and `modules` need into gantry/lib under the name
-# they are asked for by, each to find the others by itself. The C library is the system's, as old as `older_systems` allows. Licences come from the Debian
-# packages, those of what is linked in too; `bill_of_materials` lists them all, run by `interpreter`. `beside` are libraries in providers.d that
-# no compiler here linked.
+# Run at installation: copies the shared libraries that `libraries`, `executables` and `modules` need into gantry/lib, each to find the others by
+# itself, under names that no other package uses: two packages in a process share no library. The C library and the compiler's are the system's,
+# as old as `make_portable` allows. Licences come from the Debian packages, those of what is linked in too; `bill_of_materials` lists them all.
+# `interpreter` runs both. `beside` are libraries in providers.d that no compiler here linked.
 set(packages libboost1.74-dev libcli11-dev libopenblas-serial-dev libstb-dev libvalijson-dev nlohmann-json3-dev)
 file(GET_RUNTIME_DEPENDENCIES
   LIBRARIES ${libraries} EXECUTABLES ${executables} MODULES ${modules}
@@ -15,15 +15,18 @@ endfunction()
 
 set(lib ${CMAKE_INSTALL_PREFIX}/gantry/lib)
 set(providers ${lib}/gantry/providers.d)
+set(renamed)
 foreach(library IN LISTS found)
   get_filename_component(name ${library} NAME)
-  if(name MATCHES "^libicudata[.]")  # libgantry_icudata.so stands for it
-    set(icu_data ${name})
+  string(REGEX REPLACE "^lib" "libgantry_" own_name ${name})
+  if(name MATCHES "^libicudata[.]")  # icu_data.c stands for it
+    list(APPEND renamed ${name}=libgantry_icudata.so)
     continue()
   endif()
+  list(APPEND renamed ${name}=${own_name})
   file(REAL_PATH ${library} real)
-  file(INSTALL ${real} DESTINATION ${lib} RENAME ${name})
-  patch(${lib}/${name} --set-rpath "$ORIGIN")
+  file(INSTALL ${real} DESTINATION ${lib} RENAME ${own_name})
+  patch(${lib}/${own_name} --set-rpath "$ORIGIN")
   execute_process(COMMAND dpkg-query --search */${name} OUTPUT_VARIABLE owner ERROR_VARIABLE said RESULT_VARIABLE status)
   string(REGEX MATCH "^[^:, ]+" package "${owner}")
   if(NOT status EQUAL 0)
@@ -41,13 +44,5 @@ foreach(library IN LISTS beside)
   patch(${providers}/${name} --set-rpath "$ORIGIN:$ORIGIN/../..")
 endforeach()
 
-# ICU's library without its data gets a name of its own: another user of ICU in the process must not find it.
-file(GLOB icu RELATIVE ${lib} ${lib}/libicuuc.*)
-file(RENAME ${lib}/${icu} ${lib}/libgantry_${icu})
-patch(${lib}/libgantry_${icu} --set-soname libgantry_${icu})
-patch(${lib}/libgantry_${icu} --replace-needed ${icu_data} libgantry_icudata.so)
-patch(${providers}/libgantry_cpu_media.so --replace-needed ${icu} libgantry_${icu})
-
-# The C++ run-time too: the system's may be older than what compiled these, and another's in the process newer.
-file(RENAME ${lib}/libstdc++.so.6 ${lib}/libgantry_stdc++.so.6)
-execute_process(COMMAND ${interpreter} ${older_systems} ${CMAKE_INSTALL_PREFIX}/gantry libgantry_glibc.so libgantry_stdc++.so.6 COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${interpreter} ${make_portable} ${CMAKE_INSTALL_PREFIX}/gantry libgantry_glibc.so ${renamed}
+  COMMAND_ERROR_IS_FATAL ANY)

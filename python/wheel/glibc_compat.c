@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the C library has only since a version newer than 2.28, for systems with an older one. The
-// files of the wheel ask for these symbols without a version (older_systems.py): of two libraries
+// What the C library has only since a version newer than 2.27, for systems with an older one. The
+// files of the wheel ask for these symbols without a version (make_portable.py): of two libraries
 // that define one, a process takes the first it loaded, its own C library.
 #define _GNU_SOURCE
 #include <cpuid.h>

@@ -13,8 +13,8 @@ if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
   sed -n 's/^deb \([^ ]*\) .*/deb-src \1 bookworm main/p' /etc/apt/sources.list | head -n 1 > /etc/apt/sources.list.d/sources.list
   apt-get update --quiet
   apt-get install --quiet --yes --no-install-recommends dpkg-dev libffi-dev libssl-dev xz-utils zlib1g-dev
-  (cd "$work" && apt-get source --download-only --quiet python3.11 && tar -xf python3.11_*.orig.tar.xz && cd Python-3.11.* &&
-    ./configure --quiet --prefix="$work/python" && make -s -j2 && make -s install) > /dev/null 2>&1
+  (cd "$work" && apt-get source --download-only --quiet python3.11 && tar -xf python3.11_*.orig.tar.* && cd Python-3.11.* &&
+    ./configure --quiet --prefix="$work/python" && make -s -j2 && make -s install)
   python=$work/python/bin/python3
   cmake=cmake
 fi

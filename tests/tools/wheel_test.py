@@ -37,6 +37,35 @@ session = gantry.Session(sys.argv[1], device="CPU")
 print([out.tolist() for out in session.run({"x": numpy.array(["aab", "straße"], object)}).values()])
 """
 
+BESIDE = """
+import os, sys, numpy
+os.dup2(1, 2)  # a warning would be seen
+image = numpy.ones((1, 3, 224, 224), numpy.float32)
+
+def gantry():
+    import gantry
+    session = gantry.Session(sys.argv[1], device="CPU")
+    return session, lambda name: session.run({name: image})
+
+def onnxruntime():
+    import onnxruntime
+    session = onnxruntime.InferenceSession(sys.argv[1])
+    return session, lambda name: session.run(None, {name: image})
+
+def openvino():
+    import openvino
+    model = openvino.Core().compile_model(sys.argv[1], "CPU")
+    return model, lambda name: model({name: image})
+
+kept = [globals()[name]() for name in sys.argv[2:]]
+for _, run in kept:
+    run("data_0")
+    try:
+        run("another")
+    except Exception:
+        print("refused", end=" " if run is kept[0][1] else "\\n")
+"""
+
 DIGESTS = """
 import gantry
 print([(row.name, row.state) for row in gantry.report(open=True)])
@@ -102,6 +131,14 @@ def test_finds_the_library_for_digests(environment, tmp_path):
     assert any(re.fullmatch(r"[0-9a-f]{64}\.json", file.name) for file in (tmp_path / "cache" / "probes").iterdir())
 
 
+def test_beside_another_runtime(environment, tmp_path):
+    """Either has a C++ run-time: the wheel's is its own, and that of ONNX Runtime the system's."""
+    variables = {**clean_variables(tmp_path), "PYTHONPATH": str(PACKAGES)}
+    for first, second in (("gantry", "onnxruntime"), ("onnxruntime", "gantry"), ("openvino", "gantry"), ("gantry", "openvino")):
+        said = run([environment / "bin" / "python", "-c", BESIDE, LIGHT, first, second], cwd=tmp_path, env=variables)
+        assert said == "refused refused\n", (first, second)
+
+
 def test_the_command(environment, tmp_path):
     variables = clean_variables(tmp_path)
     assert "CPU:0" in run([environment / "bin" / "gantry", "devices"], cwd=tmp_path, env=variables)
@@ -120,7 +157,7 @@ def test_is_for_all_that_it_can_be_for(wheel):
     """Every Python from 3.11 on, and systems as old as those that NumPy's wheels serve: auditwheel finds all else in the wheel."""
     assert wheel.name.endswith("-cp311-abi3-linux_x86_64.whl")
     said = " ".join(run([sys.executable, "-m", "auditwheel", "show", wheel]).split())
-    assert 'is consistent with the following platform tag: "manylinux_2_28_x86_64"' in said
+    assert 'is consistent with the following platform tag: "manylinux_2_27_x86_64"' in said
     assert wheel.stat().st_size < 40e6
 
 

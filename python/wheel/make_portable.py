@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the programs and libraries in a folder run with an older C library than they were linked with: FOLDER COMPAT LIBSTDCXX.
+"""Makes the programs and libraries in a folder run elsewhere: FOLDER COMPAT OLD=NEW...
 
-A symbol of which the C library FLOOR has an older version, or none, is asked for without a version: the dynamic linker then takes what there
-is. Its file needs the library COMPAT, in the folder, which defines those that FLOOR lacks (glibc_compat.c). LIBSTDCXX, in the folder, is the
-C++ run-time of them all, in the place of the system's. The versions of its symbols get names of their own: the two may be in one process,
-and none takes a symbol of the other. docs/decisions/0015-wheel.md says why.
+*With other libraries in the process.* Each library OLD that the files need lies in the folder as NEW, a name that nobody else uses. What its
+symbols are versions of gets names of its own too where others may define the same (CXX_VERSIONS), and no symbol is one for the whole process
+(GNU_UNIQUE).
+
+*With an older C library than they were linked with.* A symbol of which the C library FLOOR has an older version, or none, is asked for without
+a version: the dynamic linker then takes what there is. Its file needs the library COMPAT, in the folder, which defines those that FLOOR lacks
+(glibc_compat.c). docs/decisions/0015-wheel.md says why.
 """
 
 import dataclasses
@@ -15,11 +18,12 @@ import sys
 
 from elftools.elf.elffile import ELFFile
 
-FLOOR = (2, 28)
+FLOOR = (2, 27)
 BASE = "GLIBC_2.2.5"  # the first version on x86-64, which every C library and every file that was linked with one names
 PARTS = ("libpthread.so.0", "libdl.so.2")  # of an older C library; from 2.34 on they are there, and empty
 CXX_VERSIONS = {"GLIBCXX_": "GANTRYX_", "CXXABI_": "GANTRY_"}  # new names have the length of the old
 UNVERSIONED = 1  # VER_NDX_GLOBAL
+GLOBAL, GNU_UNIQUE = 1, 10  # STB_...
 
 
 def is_newer(version: str) -> bool:
@@ -125,6 +129,13 @@ class VersionedFile:
                     self.data[begin:begin + len(name)] = name
                     struct.pack_into("<I", self.data, version.hash_at, elf_hash(name))
 
+    def share_no_symbol(self) -> None:
+        """Symbols with the binding GNU_UNIQUE become ordinary global ones. An Elf64_Sym has 24 bytes, the fifth for binding (high half) and type."""
+        for position in range(len(self.symbols)):
+            at = self.start[".dynsym"] + 24 * position + 4
+            if self.data[at] >> 4 == GNU_UNIQUE:
+                self.data[at] = GLOBAL << 4 | self.data[at] & 0xF
+
     def write(self) -> None:
         self.path.write_bytes(self.data)
 
@@ -145,13 +156,15 @@ def is_elf(path: pathlib.Path) -> bool:
         return file.read(4) == b"\x7fELF"
 
 
-def main(folder: pathlib.Path, compat_name: str, cxx_name: str) -> None:
+def main(folder: pathlib.Path, compat_name: str, renamed: dict) -> None:
     files = {path.name: path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink() and is_elf(path)}
     old = this_c_library()
     supplied = VersionedFile(files[compat_name]).old_symbols()
-    patch(files[cxx_name], "--set-soname", cxx_name)
+    new_names = [option for old_name, name in renamed.items() for option in ("--replace-needed", old_name, name)]
+    for name in renamed.values():
+        patch(files[name], "--set-soname", name)
     for name, path in files.items():
-        patch(path, "--replace-needed", "libstdc++.so.6", cxx_name)
+        patch(path, *new_names)
         file = VersionedFile(path)
         if missing := sorted(file.newer_symbols().keys() - old - supplied):
             floor = ".".join(map(str, FLOOR))
@@ -163,8 +176,9 @@ def main(folder: pathlib.Path, compat_name: str, cxx_name: str) -> None:
             file = VersionedFile(path)
             file.forget_newer()
         file.rename_cxx_versions()
+        file.share_no_symbol()
         file.write()
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3])
+    main(pathlib.Path(sys.argv[1]), sys.argv[2], dict(pair.split("=") for pair in sys.argv[3:]))
