@@ -222,11 +222,11 @@ uint64_t write_artefact(const fs::path& path, const ArtefactMetadata& metadata,
   Draft draft(path);
   const std::vector<char> room(kDataOffset, '\0');
   write_all(draft.file(), room.data(), room.size());
-  json places = json::object();
+  json locations = json::object();
   RunningSums sums;
   uint64_t offset = 0;
   for (const ArtefactPart& part : parts) {
-    places[part.name] = {offset, part.bytes.size()};
+    locations[part.name] = {offset, part.bytes.size()};
     const uint64_t gap = round_up(part.bytes.size(), kTensorAlignment) - part.bytes.size();
     write_all(draft.file(), part.bytes.data(), part.bytes.size());
     write_all(draft.file(), room.data(), gap);
@@ -234,7 +234,7 @@ uint64_t write_artefact(const fs::path& path, const ArtefactMetadata& metadata,
     sums.add({reinterpret_cast<const std::byte*>(room.data()), gap});
     offset += part.bytes.size() + gap;
   }
-  const std::string text = json({{"facts", metadata}, {"parts", places}})
+  const std::string text = json({{"facts", metadata}, {"parts", locations}})
                                .dump(-1, ' ', false, json::error_handler_t::replace);
   const std::vector<uint64_t> list = sums.finish();
   std::string index = text;

@@ -69,7 +69,7 @@ void make_plain_bools(void* data, uint64_t size_bytes) noexcept {
 ValueRef with_plain_bools(ValueRef value) {
   if (!value) return value;
   if (value->kind == GANTRY_KIND_TENSOR) {
-    const bool is_plain = value->dtype != DType::kBool || value->home ||
+    const bool is_plain = value->dtype != DType::kBool || value->device ||
                           are_plain_bools(value->view.data, value->view.size_bytes);
     if (is_plain) return value;
     ValueRef copy = copy_tensor(*value);

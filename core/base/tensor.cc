@@ -141,21 +141,21 @@ int64_t Tensor::element_count() const {
 uint64_t Tensor::size_bytes() const { return handle_ ? handle_->view.size_bytes : 0; }
 
 Device Tensor::device() const {
-  return handle_ && handle_->home ? handle_->home->device : Device{};
+  return handle_ && handle_->device ? handle_->device->name : Device{};
 }
 
-bool Tensor::is_on_host() const { return !handle_ || !handle_->home; }
+bool Tensor::is_on_host() const { return !handle_ || !handle_->device; }
 
 DlpackDevice Tensor::lend() const {
   if (is_on_host()) return {};
-  const DeviceHome& home = *handle_->home;
-  if (!home.dlpack) {
+  const TensorDevice& device = *handle_->device;
+  if (!device.dlpack) {
     throw Error(Code::kUnsupported,
-                describe(*handle_) + " is in the memory of " + home.device.to_string() +
+                describe(*handle_) + " is in the memory of " + device.name.to_string() +
                     ", which other libraries cannot use; copy it to the host for them");
   }
-  home.was_lent = true;
-  return *home.dlpack;
+  device.was_lent = true;
+  return *device.dlpack;
 }
 
 void* Tensor::data() { return handle_ ? handle_->view.data : nullptr; }

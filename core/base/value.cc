@@ -180,10 +180,10 @@ ValueRef view_tensor(DType dtype, std::vector<int64_t> shape, const void* data, 
 }
 
 void require_on_host(const gantry_value& tensor, const char* what) {
-  if (!tensor.home) return;
+  if (!tensor.device) return;
   throw Error(Code::kInvalidArgument, std::string(what) + ": " + describe(tensor) +
                                           " is in the memory of " +
-                                          tensor.home->device.to_string() +
+                                          tensor.device->name.to_string() +
                                           ", expected host memory; copy it with Session::copy");
 }
 

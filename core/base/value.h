@@ -24,8 +24,8 @@ class MapRows;
 
 /// The device whose memory has a tensor of the caller. Made by run/resident, whose derived type
 /// keeps the device open.
-struct DeviceHome {
-  Device device;
+struct TensorDevice {
+  Device name;
   const gantry_device* handle = nullptr;  ///< as its provider opened it
   std::optional<DlpackDevice> dlpack;     ///< nothing: other libraries cannot use its memory
   /// The memory was lent to another library (Tensor::lend), which may have unknown work on it.
@@ -39,13 +39,13 @@ struct gantry_value : std::enable_shared_from_this<gantry_value> {
   gantry::DType dtype = gantry::DType::kUndefined;  // of the tensor, or of the elements
   gantry_tensor view = {};                          // kind tensor; its shape points to `shape`
   std::vector<int64_t> shape;
-  std::shared_ptr<const void> owner;                 // keeps view.data alive; null: borrowed
-  std::shared_ptr<const gantry::DeviceHome> home;    // null: view.data is host memory
-  bool is_mapped = false;                            // the data are in a file mapped read-only
-  std::vector<std::string> strings;                  // of a string tensor, one for each element
-  std::vector<std::shared_ptr<gantry_value>> items;  // sequence, optional, map (keys, values)
-  std::shared_ptr<const gantry::MapRows> rows;       // all items of a sequence, in place of `items`
-  std::shared_ptr<gantry_value> self;  // ownership held by a provider, see value_release
+  std::shared_ptr<const void> owner;                   // keeps view.data alive; null: borrowed
+  std::shared_ptr<const gantry::TensorDevice> device;  // null: view.data is host memory
+  bool is_mapped = false;                              // the data are in a file mapped read-only
+  std::vector<std::string> strings;                    // of a string tensor, one for each element
+  std::vector<std::shared_ptr<gantry_value>> items;    // sequence, optional, map (keys, values)
+  std::shared_ptr<const gantry::MapRows> rows;  // all items of a sequence, in place of `items`
+  std::shared_ptr<gantry_value> self;           // ownership held by a provider, see value_release
 
   /// Makes this a tensor view of `data`, dense. Allocates only if the rank exceeds what `shape` has
   /// room for.

@@ -156,7 +156,7 @@ class CostMover {
  public:
   explicit CostMover(GraphPlacement& placement)
       : placement_(placement),
-        home_(placement.graph->values().size(), kHostSpace),
+        producer_space_(placement.graph->values().size(), kHostSpace),
         reads_(placement.graph->values().size()),
         island_(placement.claims.size(), kNone) {
     for (size_t i = 0; i < placement.claims.size(); ++i) register_claim(i);
@@ -188,7 +188,7 @@ class CostMover {
     }
     for (size_t i = 0; i < slots.outputs.size(); ++i) {
       if (slots.outputs[i])
-        home_[slots.outputs[i]->id] = is_host_port(claim.outputs[i]) ? kHostSpace : space;
+        producer_space_[slots.outputs[i]->id] = is_host_port(claim.outputs[i]) ? kHostSpace : space;
     }
   }
 
@@ -267,7 +267,7 @@ class CostMover {
   double cost_of(const std::vector<const Claim*>& claims, size_t island) {
     struct Use {
       bool is_made = false;
-      uint32_t home = kHostSpace;
+      uint32_t producer_space = kHostSpace;
       std::set<uint32_t> needs;
     };
     std::unordered_map<const GraphValue*, Use> uses;
@@ -286,17 +286,17 @@ class CostMover {
         if (!slots.outputs[i]) continue;
         Use& use = uses[slots.outputs[i]];
         use.is_made = true;
-        use.home = is_host_port(claim->outputs[i]) ? kHostSpace : space;
+        use.producer_space = is_host_port(claim->outputs[i]) ? kHostSpace : space;
       }
     }
     for (auto& [value, use] : uses) {
-      if (!use.is_made) use.home = home_[value->id];
+      if (!use.is_made) use.producer_space = producer_space_[value->id];
       for (const auto& [reader, space] : reads_[value->id]) {
         if (island_[reader] != island) use.needs.insert(space);
       }
       if (is_read_by_core(*value)) use.needs.insert(kHostSpace);
-      cost +=
-          static_cast<double>(copies(use.home, use.needs)) * transfer_ns(estimated_bytes(*value));
+      cost += static_cast<double>(copies(use.producer_space, use.needs)) *
+              transfer_ns(estimated_bytes(*value));
     }
     return cost;
   }
@@ -308,15 +308,15 @@ class CostMover {
            });
   }
 
-  // Number of copies of a value made in `home` and needed in `needs`. In a body it may be one more,
+  // Number of copies of a value made in `from` and needed in `needs`. In a body it may be one more,
   // as bodies have no peer copies.
-  [[nodiscard]] size_t copies(uint32_t home, std::set<uint32_t> needs) const {
+  [[nodiscard]] size_t copies(uint32_t from, std::set<uint32_t> needs) const {
     const bool by_host =
-        home != kHostSpace && std::any_of(needs.begin(), needs.end(), [&](uint32_t space) {
-          return space != kHostSpace && space != home && !spaces_.can_copy_between(home, space);
+        from != kHostSpace && std::any_of(needs.begin(), needs.end(), [&](uint32_t space) {
+          return space != kHostSpace && space != from && !spaces_.can_copy_between(from, space);
         });
     if (by_host) needs.insert(kHostSpace);
-    return needs.size() - needs.count(home);
+    return needs.size() - needs.count(from);
   }
 
   void move(size_t index, std::vector<Claim> claims, const std::string& reason) {
@@ -336,7 +336,7 @@ class CostMover {
 
   GraphPlacement& placement_;
   SpaceNumbers spaces_;
-  std::vector<uint32_t> home_;                                   // by value
+  std::vector<uint32_t> producer_space_;                         // by value
   std::vector<std::vector<std::pair<size_t, uint32_t>>> reads_;  // by value: claim and space
   std::vector<size_t> island_;  // by claim: the first claim of its island
 };

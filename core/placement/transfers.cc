@@ -15,7 +15,7 @@ class Collector {
   Collector(const GraphPlacement& placement, bool is_body)
       : placement_(placement),
         is_body_(is_body),
-        home_(placement.graph->values().size(), kHostSpace) {}
+        producer_space_(placement.graph->values().size(), kHostSpace) {}
 
   std::vector<Transfer> run() {
     for (const Claim& claim : placement_.claims) visit_claim(claim, spaces_.of(*claim.candidate));
@@ -40,31 +40,33 @@ class Collector {
       need(slots.inputs[i], is_host_port(claim.inputs[i]) ? kHostSpace : space);
     }
     for (size_t i = 0; i < slots.outputs.size(); ++i) {
-      if (slots.outputs[i] && !is_host_port(claim.outputs[i])) home_[slots.outputs[i]->id] = space;
+      if (slots.outputs[i] && !is_host_port(claim.outputs[i]))
+        producer_space_[slots.outputs[i]->id] = space;
     }
   }
 
   std::vector<Transfer> copies() {
-    add_ways_through_host();
+    add_copies_through_host();
     std::sort(needs_.begin(), needs_.end());
     needs_.erase(std::unique(needs_.begin(), needs_.end()), needs_.end());
     std::vector<Transfer> transfers;
     for (const auto& [value, space] : needs_) {
-      if (space == home_[value]) continue;
-      const uint32_t from =
-          space == kHostSpace || is_direct(home_[value], space) ? home_[value] : kHostSpace;
+      if (space == producer_space_[value]) continue;
+      const uint32_t from = space == kHostSpace || is_direct(producer_space_[value], space)
+                                ? producer_space_[value]
+                                : kHostSpace;
       transfers.push_back(
           {placement_.graph->values()[value].get(), spaces_.device(from), spaces_.device(space)});
     }
     return transfers;
   }
 
-  void add_ways_through_host() {
+  void add_copies_through_host() {
     const size_t count = needs_.size();
     for (size_t i = 0; i < count; ++i) {
       const auto [value, space] = needs_[i];
-      if (space != kHostSpace && home_[value] != kHostSpace && space != home_[value] &&
-          !is_direct(home_[value], space))
+      if (space != kHostSpace && producer_space_[value] != kHostSpace &&
+          space != producer_space_[value] && !is_direct(producer_space_[value], space))
         needs_.emplace_back(value, kHostSpace);
     }
   }
@@ -75,7 +77,7 @@ class Collector {
 
   const GraphPlacement& placement_;
   const bool is_body_;
-  std::vector<uint32_t> home_;  // by value
+  std::vector<uint32_t> producer_space_;  // by value
   SpaceNumbers spaces_;
   std::vector<Need> needs_;
 };

@@ -176,10 +176,10 @@ class ProgramBuilder {
     // Between two devices the value is copied through host memory, unless their provider has peer
     // copies. A body has no peer copies: its frame's memory is reused before the run ends, while
     // such a copy may still read it.
-    const uint32_t home = space_made_in(value);
-    const bool is_direct = home == 0 || space == 0 ||
-                           (options_.leaves_session && devices_.can_copy_between(home, space));
-    return add_copy(value, readable(value, is_direct ? home : 0), space);
+    const uint32_t producer = producer_space(value);
+    const bool is_direct = producer == 0 || space == 0 ||
+                           (options_.leaves_session && devices_.can_copy_between(producer, space));
+    return add_copy(value, readable(value, is_direct ? producer : 0), space);
   }
 
   // The slot that a kernel in `space` reads for a port.
@@ -187,7 +187,7 @@ class ProgramBuilder {
     const bool is_unread = value && value->constant && (port.flags & GANTRY_PORT_COMPILE_ONLY);
     if (!value || is_unread) return kNoSlot;
     const bool is_anywhere = (port.flags & GANTRY_PORT_SHAPE_ONLY) != 0;
-    if (is_anywhere && !value->constant) return home_of(value);
+    if (is_anywhere && !value->constant) return lowest_slot(value);
     const uint32_t formatted = is_host_port(port) ? kNoSlot : find_slot(value, space, true);
     if (formatted != kNoSlot && accepts(port, *program_.slots_[formatted].format)) return formatted;
     return readable(value, is_host_port(port) || is_anywhere ? 0 : space,
@@ -195,16 +195,16 @@ class ProgramBuilder {
   }
 
   // The value's slot in the lowest space, so that of a copy in host memory if there is one.
-  uint32_t home_of(const GraphValue* value) const {
-    const auto home = slots_.lower_bound({value, 0, false});
-    if (home == slots_.end() || std::get<0>(home->first) != value)
+  uint32_t lowest_slot(const GraphValue* value) const {
+    const auto lowest = slots_.lower_bound({value, 0, false});
+    if (lowest == slots_.end() || std::get<0>(lowest->first) != value)
       throw Error(Code::kInternal, "value \"" + value->name + "\" is read before it is made");
-    return home->second;
+    return lowest->second;
   }
 
   // The space of the value's first slot, in which it is made.
-  [[nodiscard]] uint32_t space_made_in(const GraphValue* value) const {
-    uint32_t first = home_of(value);
+  [[nodiscard]] uint32_t producer_space(const GraphValue* value) const {
+    uint32_t first = lowest_slot(value);
     for (auto at = slots_.lower_bound({value, 0, false});
          at != slots_.end() && std::get<0>(at->first) == value; ++at)
       first = std::min(first, at->second);

@@ -19,15 +19,15 @@ bool poll(const MemorySpace& space, gantry_event* event, const std::string& labe
           GoesOn&& goes_on) {
   constexpr int kMostYields = 50;
   constexpr int kLongestPauseUs = 500;
-  for (int turn = 0;; ++turn) {
+  for (int round = 0;; ++round) {
     uint32_t is_complete = 0;
     space.check(space.api->event_query(event, &is_complete), label);
     if (is_complete) return true;
     if (!goes_on()) return false;
-    if (turn < kMostYields) {
+    if (round < kMostYields) {
       std::this_thread::yield();
     } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(std::min(turn, kLongestPauseUs)));
+      std::this_thread::sleep_for(std::chrono::microseconds(std::min(round, kLongestPauseUs)));
     }
   }
 }

@@ -105,11 +105,11 @@ void Executor::give_back_idle() noexcept {
   contexts_.for_each_free([](ExecutionContext& context) { context.drop_memory(); });
 }
 
-// True of a value in host memory, and of one on the device `home`, where the program makes or reads
-// it.
-bool Executor::is_at_home(const ValueRef& value, uint32_t home) const {
-  return !value || !value->home ||
-         (home != 0 && devices_->space(home).device == value->home->handle);
+// True of a value in host memory, and of one on the device of the memory space `space`, where the
+// program makes or reads it.
+bool Executor::is_in_place(const ValueRef& value, uint32_t space) const {
+  return !value || !value->device ||
+         (space != 0 && devices_->space(space).device == value->device->handle);
 }
 
 // A run with device tensors that cannot be used in place: copies them to and from host tensors.
@@ -119,19 +119,19 @@ void Executor::run_across(std::span<const ValueRef> inputs, std::span<ValueRef> 
   std::vector<ValueRef> given(inputs.begin(), inputs.end());
   std::vector<ValueRef> made(outputs.begin(), outputs.end());
   for (size_t i = 0; i < given.size(); ++i) {
-    if (is_at_home(given[i], program_->resident_inputs()[i])) continue;
+    if (is_in_place(given[i], program_->resident_inputs()[i])) continue;
     static_cast<void>(space_of(*devices_, *given[i]));  // throws if not a device of the session
     given[i] = make_tensor(given[i]->dtype, given[i]->shape);
     copy_across(*inputs[i], *given[i]);
   }
   for (size_t i = 0; i < made.size(); ++i) {
-    if (is_at_home(made[i], program_->resident_outputs()[i])) continue;
+    if (is_in_place(made[i], program_->resident_outputs()[i])) continue;
     static_cast<void>(space_of(*devices_, *made[i]));
     made[i] = make_tensor(made[i]->dtype, made[i]->shape);
   }
   run(given, made, options, make, mark, on_device);
   for (size_t i = 0; i < made.size(); ++i) {
-    if (!is_at_home(outputs[i], program_->resident_outputs()[i])) {
+    if (!is_in_place(outputs[i], program_->resident_outputs()[i])) {
       copy_across(*made[i], *outputs[i]);
     } else {
       outputs[i] = made[i];
@@ -164,12 +164,12 @@ void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs
     given[i] = std::move(safe);
     return run(given, outputs, options, make, mark, on_device);
   }
-  bool is_home = true;
+  bool are_in_place = true;
   for (size_t i = 0; i < inputs.size(); ++i)
-    is_home = is_home && is_at_home(inputs[i], program_->resident_inputs()[i]);
+    are_in_place = are_in_place && is_in_place(inputs[i], program_->resident_inputs()[i]);
   for (size_t i = 0; i < outputs.size(); ++i)
-    is_home = is_home && is_at_home(outputs[i], program_->resident_outputs()[i]);
-  if (!is_home) [[unlikely]]
+    are_in_place = are_in_place && is_in_place(outputs[i], program_->resident_outputs()[i]);
+  if (!are_in_place) [[unlikely]]
     return run_across(inputs, outputs, options, make, mark, on_device);
   const TraceSpan span(trace_, "run", "run");
   if (DeviceHealth::any_blocked()) [[unlikely]]
@@ -205,7 +205,7 @@ void Executor::execute(ExecutionContext& context, std::span<const ValueRef> inpu
     } else {
       frame.set_ref(slot, inputs[i]);
     }
-    frame.slot(slot).is_resident = inputs[i]->home != nullptr;
+    frame.slot(slot).is_resident = inputs[i]->device != nullptr;
   }
   write_signature(context, inputs, outputs, context.signature);
   if (!context.plan || frame.has_diverged() || context.plan->signature != context.signature) {
@@ -275,7 +275,7 @@ void Executor::write_signature(const ExecutionContext& context, std::span<const 
     signature.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(data)));
   };
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i] && outputs[i]->home) {
+    if (outputs[i] && outputs[i]->device) {
       add_address(i, outputs[i]->view.data);
     } else if (context.resources().is_on_device(static_cast<uint32_t>(i))) {
       add_address(i, nullptr);  // tells it from a plan that copies the output to the host
@@ -287,7 +287,7 @@ void Executor::write_signature(const ExecutionContext& context, std::span<const 
     signature.push_back(static_cast<int64_t>(value.kind) << 32 | static_cast<int64_t>(value.dtype));
     signature.push_back(static_cast<int64_t>(value.shape.size()));
     signature.insert(signature.end(), value.shape.begin(), value.shape.end());
-    if (value.home) add_address(i, value.view.data);
+    if (value.device) add_address(i, value.view.data);
     if (!program_->signature_inputs()[i] || !value.view.data) continue;
     // Values that decide shapes are small. Of a large one the first bytes distinguish most cases;
     // a run that differs behind them diverges from its plan.

@@ -46,9 +46,9 @@ class Executor {
   /// `make`: makes the memory of direct outputs (OutputSource::direct) that are not set; null: heap
   /// memory.
   /// `mark`: receives Step::mark of each kernel that runs; null: the mark of this process does.
-  /// `on_device`: by graph output, not 0: the output stays on the device of its home, in the tensor
-  /// of `outputs`, or in a new one if that is not set or has another shape; empty: no output does.
-  /// Errors: of kernels and devices; CANCELLED, DEADLINE_EXCEEDED.
+  /// `on_device`: by graph output, not 0: the output stays on the device that makes it, in the
+  /// tensor of `outputs`, or in a new one if that is not set or has another shape; empty: no output
+  /// does. Errors: of kernels and devices; CANCELLED, DEADLINE_EXCEEDED.
   void run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs, const RunOptions& options,
            const MakeOutput* make = nullptr, std::atomic<uint64_t>* mark = nullptr,
            std::span<const uint8_t> on_device = {});
@@ -82,7 +82,7 @@ class Executor {
   void run_across(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
                   const RunOptions& options, const MakeOutput* make, std::atomic<uint64_t>* mark,
                   std::span<const uint8_t> on_device);
-  [[nodiscard]] bool is_at_home(const ValueRef& value, uint32_t home) const;
+  [[nodiscard]] bool is_in_place(const ValueRef& value, uint32_t space) const;
   void run_planned(ExecutionContext& context);
   void run_recorded(ExecutionContext& context);
   std::shared_ptr<const MemoryPlan> find_plan(const Signature& signature);

@@ -83,7 +83,7 @@ bool Frame::takes_resident(const Step& step) {
   }
   const uint32_t output = program_.slots()[step.inputs[0]].resident_output;
   if (output == kNoSlot || !resources_.bound_outputs[output] ||
-      !resources_.bound_outputs[output]->home)
+      !resources_.bound_outputs[output]->device)
     return false;
   const gantry_tensor& made = source.get().view;
   if (resources_.is_on_device(output)) narrow_on_device(output, made);
@@ -101,7 +101,7 @@ void Frame::narrow_on_device(uint32_t output, const gantry_tensor& made) {
   ValueRef narrow =
       view_tensor(bound->dtype, std::vector<int64_t>(made.shape, made.shape + made.rank),
                   bound->view.data, made.size_bytes, bound->owner);
-  narrow->home = bound->home;
+  narrow->device = bound->device;
   bound = std::move(narrow);
   resources_.has_made_on_device = true;
 }
@@ -120,7 +120,7 @@ gantry_tensor* Frame::request_resident(uint32_t slot, DType dtype, uint32_t rank
                           std::vector<int64_t>(shape, shape + rank));
     resources_.has_made_on_device = true;
   }
-  if (!bound || !bound->home) return nullptr;
+  if (!bound || !bound->device) return nullptr;
   expect_bound_shape(slot, *bound, dtype, rank, shape);
   show(slot, dtype, rank, shape, bound->view.data, bound->view.size_bytes);
   note_slot(slot, PlannedSlot::Kind::kResident, -1, kNoSlot);

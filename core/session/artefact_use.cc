@@ -116,12 +116,12 @@ void ArtefactUse::begin_check() {
   try {
     folder_.require_trusted(getauxval(AT_SECURE) != 0);
     digests_ = ModelDigests(file_.string() + ".digests");
-    kept_ = ArtefactFile::open(file_);
+    cached_ = ArtefactFile::open(file_);
   } catch (const Error& failure) {
     if (failure.code() != Code::kNotFound) report_.reason = failure.message();
     return;
   }
-  const auto verify = [file = kept_, threads = threads_]() -> std::string {
+  const auto verify = [file = cached_, threads = threads_]() -> std::string {
     try {
       file->verify(threads);
       return {};
@@ -136,7 +136,7 @@ void ArtefactUse::begin_check() {
   }
 }
 
-bool ArtefactUse::may_have_plan() const { return kept_ && has_plan(*kept_); }
+bool ArtefactUse::may_have_plan() const { return cached_ && has_plan(*cached_); }
 
 // False with a provider added from code: the next process may add another one of the same name.
 bool ArtefactUse::is_usable_with(const Preference& preference) {
@@ -145,7 +145,7 @@ bool ArtefactUse::is_usable_with(const Preference& preference) {
   const auto odd = std::find_if(candidates.begin(), candidates.end(), is_from_code);
   if (odd == candidates.end()) return true;
   is_on_ = false;
-  kept_.reset();
+  cached_.reset();
   report_ = {};
   report_.reason = "provider \"" + odd->provider->name() + "\" was added from code";
   return false;
@@ -158,12 +158,12 @@ void ArtefactUse::compare(const Preference& preference,
   metadata_ = metadata_of(config_, preference, threads_);
   // Of a model in memory the artefact's name has the digest; these are its external data files.
   metadata_.emplace_back("the model's content", digests_.of(files, threads_));
-  if (kept_) {
-    report_.reason = difference_of(kept_->metadata(), metadata_);
+  if (cached_) {
+    report_.reason = difference_of(cached_->metadata(), metadata_);
     if (report_.reason.empty() && check_.valid()) report_.reason = check_.get();
-    if (!report_.reason.empty()) kept_.reset();
+    if (!report_.reason.empty()) cached_.reset();
   }
-  artefact_ = std::make_unique<Artefact>(kept_);
+  artefact_ = std::make_unique<Artefact>(cached_);
 }
 
 std::optional<PlannedModel> ArtefactUse::take_plan(const Preference& preference) {
@@ -171,21 +171,21 @@ std::optional<PlannedModel> ArtefactUse::take_plan(const Preference& preference)
   report_.reason = check_.get();  // has file names
   if (report_.reason.empty()) {
     try {
-      const ModelFiles files = open_files_of_plan(*kept_, config_.session.file_access());
+      const ModelFiles files = open_files_of_plan(*cached_, config_.session.file_access());
       compare(preference, files);
-      if (kept_) return read_plan(kept_, files, source_);
+      if (cached_) return read_plan(cached_, files, source_);
     } catch (const Error& error) {
       report_.reason = error.message();
     }
   }
-  kept_.reset();
+  cached_.reset();
   artefact_.reset();
   return std::nullopt;
 }
 
 void ArtefactUse::refuse_plan(const std::string& reason) {
   report_.reason = reason;
-  kept_.reset();
+  cached_.reset();
   artefact_.reset();
 }
 
@@ -201,14 +201,14 @@ Artefact* ArtefactUse::artefact(const Preference& preference, const PlannedModel
 
 ArtefactReport ArtefactUse::finish(const PlannedModel& planned) {
   if (!is_on_ || !artefact_) return report_;
-  if (kept_ && artefact_->fault().empty()) {
+  if (cached_ && artefact_->fault().empty()) {
     report_.state = "used";
-    report_.size_bytes = kept_->size_bytes();
+    report_.size_bytes = cached_->size_bytes();
     ArtefactFolder::touch(file_);
     digests_.save();
     return report_;
   }
-  if (kept_) report_.reason = artefact_->fault();
+  if (cached_) report_.reason = artefact_->fault();
   const bool is_replaced = !report_.reason.empty();
   try {
     write(planned);
@@ -231,7 +231,7 @@ ArtefactReport ArtefactUse::finish(const PlannedModel& planned) {
 void ArtefactUse::write(const PlannedModel& planned) {
   std::vector<ArtefactPart> parts = artefact_->parts();
   const PlanParts plan = planned.model ? to_parts(planned, source_) : PlanParts();
-  add_parts(plan, planned.model ? nullptr : kept_.get(), parts);
+  add_parts(plan, planned.model ? nullptr : cached_.get(), parts);
   if (artefact_bytes(parts) <= artefact_bytes({}) + kLeastPart) {
     report_.state = "empty";
     return;

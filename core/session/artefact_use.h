@@ -48,7 +48,7 @@ class ArtefactUse {
   ArtefactReport finish(const PlannedModel& planned);
   /// The watch of the mapped file whose parts the session uses in place; null: there is none.
   [[nodiscard]] std::shared_ptr<const FileWatch> watch() const {
-    return kept_ ? std::shared_ptr<const FileWatch>(kept_, &kept_->watch()) : nullptr;
+    return cached_ ? std::shared_ptr<const FileWatch>(cached_, &cached_->watch()) : nullptr;
   }
 
  private:
@@ -67,8 +67,8 @@ class ArtefactUse {
   bool is_on_ = false;
   ArtefactFolder folder_;
   std::filesystem::path file_;
-  std::shared_ptr<const ArtefactFile> kept_;  // the cached file, not verified before check_ ends
-  std::future<std::string> check_;            // why the file is invalid; empty: it is valid
+  std::shared_ptr<const ArtefactFile> cached_;  // the cached file, not verified before check_ ends
+  std::future<std::string> check_;              // why the file is invalid; empty: it is valid
   ModelDigests digests_{{}};
   ArtefactMetadata metadata_;
   std::unique_ptr<Artefact> artefact_;

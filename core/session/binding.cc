@@ -38,8 +38,8 @@ class Binding::Impl {
 // True if the last result may be overwritten: it is on the right device, and nobody else holds it.
 bool Binding::Impl::is_free(size_t index) const {
   const ValueRef& result = results[index];
-  return result && result->home && result.use_count() == 1 &&
-         result->home->handle == session.executor->devices().space(spaces[index]).device;
+  return result && result->device && result.use_count() == 1 &&
+         result->device->handle == session.executor->devices().space(spaces[index]).device;
 }
 
 // Sets `on_device` for the outputs that the plan of this run makes on the device that was asked

@@ -15,7 +15,7 @@ namespace {
 bool has_same_elements(const gantry_value& given, const gantry_value& own) {
   if (given.kind != own.kind || given.dtype != own.dtype || given.shape != own.shape) return false;
   if (own.dtype == DType::kString) return given.strings == own.strings;
-  if (given.home || given.view.size_bytes != own.view.size_bytes) return false;
+  if (given.device || given.view.size_bytes != own.view.size_bytes) return false;
   return own.view.size_bytes == 0 ||
          std::memcmp(given.view.data, own.view.data, own.view.size_bytes) == 0;
 }

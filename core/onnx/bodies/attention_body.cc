@@ -43,21 +43,21 @@ void AttentionBody::split_heads(const std::string& to, const std::string& tensor
   reshape(to, tensor, std::vector<int64_t>{0, 0, heads, -1});
 }
 
-void AttentionBody::turn(const std::string& to, const std::string& tensor) {
+void AttentionBody::transpose(const std::string& to, const std::string& tensor) {
   add(to + " = Transpose<perm = [0, 2, 1, 3]>(" + tensor + ")");
 }
 
 void AttentionBody::look_up(const std::string& cache, const std::string& to,
-                            const std::string& places) {
-  add(to + "_rows = Gather(" + cache + "_cache, " + places + ")");
+                            const std::string& positions) {
+  add(to + "_rows = Gather(" + cache + "_cache, " + positions + ")");
   widen(to + "_wide", to + "_rows");
   unsqueeze(to, to + "_wide", {2});
 }
 
-void AttentionBody::rotate(const std::string& to, const std::string& x, const std::string& places,
-                           bool is_interleaved) {
-  look_up("cos", to + "_cos", places);
-  look_up("sin", to + "_sin", places);
+void AttentionBody::rotate(const std::string& to, const std::string& x,
+                           const std::string& positions, bool is_interleaved) {
+  look_up("cos", to + "_cos", positions);
+  look_up("sin", to + "_sin", positions);
   rotate_by(to, x, to + "_cos", to + "_sin", is_interleaved);
 }
 
@@ -103,7 +103,7 @@ void AttentionBody::attend(const std::string& q, const std::string& k, const std
   } else {
     attend_in_parts(q, k, v, scores);
   }
-  turn("by_query", "mixed_heads");
+  transpose("by_query", "mixed_heads");
   reshape("flat_output", "by_query", std::vector<int64_t>{0, 0, -1});
   narrow("output", "flat_output");
 }

@@ -25,11 +25,11 @@ class AttentionBody : public BodyText {
   /// Reshapes [batch, length, heads * width] to [batch, length, heads, width].
   void split_heads(const std::string& to, const std::string& tensor, int64_t heads);
   /// Transposes the axes of length and heads.
-  void turn(const std::string& to, const std::string& tensor);
+  void transpose(const std::string& to, const std::string& tensor);
 
   /// Rotary embedding of x, [batch, length, heads, width], by cos_cache and sin_cache of the node
-  /// at the positions `places`, [batch, length].
-  void rotate(const std::string& to, const std::string& x, const std::string& places,
+  /// at the `positions`, [batch, length].
+  void rotate(const std::string& to, const std::string& x, const std::string& positions,
               bool is_interleaved);
   /// The same with given cosines and sines, [batch, length, 1, half].
   void rotate_by(const std::string& to, const std::string& x, const std::string& cos,
@@ -66,7 +66,7 @@ class AttentionBody : public BodyText {
                 std::vector<std::string>& biases);
 
  private:
-  void look_up(const std::string& cache, const std::string& to, const std::string& places);
+  void look_up(const std::string& cache, const std::string& to, const std::string& positions);
   void attend_by_operator(const std::string& q, const std::string& k, const std::string& v,
                           const Scores& scores);
   void attend_in_parts(const std::string& q, const std::string& k, const std::string& v,

@@ -200,16 +200,16 @@ bool build_bnb4(const BodyContext& context, BodyText& body) {
     pairs = Concat<axis = 1>(first_column, second_column)
     all_codes = Reshape(pairs, flat)
     codes = Slice(all_codes, zero, count)
-    places = Cast<to = 7>(codes)
-    parts = Gather(meanings, places)
+    indices = Cast<to = 7>(codes)
+    parts = Gather(meanings, indices)
     wide_scales = Cast<to = 1>(absmax)
     flat_scales = Reshape(wide_scales, flat)
     factors = Gather(flat_scales, blocks)
     numbers = Mul(parts, factors)
     matrix = Reshape(numbers, matrix_shape))");
-  const bool is_turned = int_of(context, "transB", 1) != 0;
-  if (is_turned) body.add("turned = Transpose<perm = [1, 0]>(matrix)");
-  body.add("weights" + cast_to(type) + (is_turned ? "turned)" : "matrix)"));
+  const bool is_transposed = int_of(context, "transB", 1) != 0;
+  if (is_transposed) body.add("transposed = Transpose<perm = [1, 0]>(matrix)");
+  body.add("weights" + cast_to(type) + (is_transposed ? "transposed)" : "matrix)"));
   body.add("Y = MatMul(A, weights)");
   return true;
 }

@@ -123,22 +123,22 @@ bool build_gemm(const BodyContext& context, const onnx::OpSchema& schema,
 
 /// Transposes the operand as the attributes say (transBatchA/B: axis 0 after the batch axes;
 /// transA/B: the last two axes). False: the rank is unknown.
-bool add_turned(const BodyContext& context, BodyText& body, int slot, const std::string& side,
-                std::string& operand) {
+bool add_transposed(const BodyContext& context, BodyText& body, int slot, const std::string& side,
+                    std::string& operand) {
   const int rank = rank_of(context, slot);
-  const bool turns = int_of(context, ("trans" + side).c_str(), 0) != 0;
-  const bool turns_batch = int_of(context, ("transBatch" + side).c_str(), 0) != 0;
-  if ((!turns && !turns_batch) || rank == 1) return true;
+  const bool transposes = int_of(context, ("trans" + side).c_str(), 0) != 0;
+  const bool transposes_batch = int_of(context, ("transBatch" + side).c_str(), 0) != 0;
+  if ((!transposes && !transposes_batch) || rank == 1) return true;
   if (rank < 1)
     return body.refuse("trans" + side + ": the rank of " + side + " is not known before the run");
   std::vector<int> order(static_cast<size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
-  if (turns_batch && rank > 2) std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
-  if (turns) std::swap(order[order.size() - 1], order[order.size() - 2]);
+  if (transposes_batch && rank > 2) std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
+  if (transposes) std::swap(order[order.size() - 1], order[order.size() - 2]);
   std::string axes;
   for (const int axis : order) axes += (axes.empty() ? "" : ", ") + std::to_string(axis);
-  body.add(operand + "_turned = Transpose<perm = [" + axes + "]>(" + operand + ")");
-  operand += "_turned";
+  body.add(operand + "_transposed = Transpose<perm = [" + axes + "]>(" + operand + ")");
+  operand += "_transposed";
   return true;
 }
 
@@ -147,7 +147,8 @@ bool build_matmul(const BodyContext& context, const onnx::OpSchema& schema,
   BodyText body(function);
   std::string a = "A";
   std::string b = "B";
-  if (!add_turned(context, body, 0, "A", a) || !add_turned(context, body, 1, "B", b)) return false;
+  if (!add_transposed(context, body, 0, "A", a) || !add_transposed(context, body, 1, "B", b))
+    return false;
   const float alpha = float_of(context, "alpha", 1);
   const std::string product = "MatMul(" + a + ", " + b + ")";
   if (alpha == 1) {

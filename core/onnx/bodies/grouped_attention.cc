@@ -81,9 +81,9 @@ void rotate_heads(AttentionBody& body, const BodyContext& context, const std::st
     q = "q_turned";
     k = "k_turned";
   }
-  body.turn("q_heads", q);
-  body.turn("k_heads", k);
-  body.turn("v_heads", "v_parts");
+  body.transpose("q_heads", q);
+  body.transpose("k_heads", k);
+  body.transpose("v_heads", "v_parts");
 }
 
 // `is_block_visible`, [batch, heads, length, total], of the layouts that heads take cyclically: the

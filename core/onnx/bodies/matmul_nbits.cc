@@ -76,9 +76,9 @@ bool build(const BodyContext& context, BodyText& body) {
     body.ints("last", {inner});
     body.slice("matrix", "padded", "first", "last", 1);
   }
-  body.add("turned = Transpose<perm = [1, 0]>(matrix)");
+  body.add("transposed = Transpose<perm = [1, 0]>(matrix)");
   const int type = type_of(context, 0) == 0 ? onnx::TensorProto::FLOAT : type_of(context, 0);
-  body.add("factor" + cast_to(type) + "turned)");
+  body.add("factor" + cast_to(type) + "transposed)");
   if (context.hasInput(kBiasInput)) {
     body.add("product = MatMul(A, factor)");
     body.add("Y = Add(product, bias)");

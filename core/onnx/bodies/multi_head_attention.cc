@@ -38,7 +38,7 @@ bool split_inputs(AttentionBody& body, const BodyContext& context, std::string (
     }
     for (int i = 0; i < 3; ++i) {
       parts[i] = std::string(1, "qkv"[i]);
-      body.turn(parts[i], parts[i] + "_by_query");
+      body.transpose(parts[i], parts[i] + "_by_query");
     }
     return true;
   }
@@ -63,7 +63,7 @@ bool split_inputs(AttentionBody& body, const BodyContext& context, std::string (
     }
     body.split_heads(name + "_by_query", tensor, body.heads());
     parts[i] = std::string(1, "qkv"[i]);
-    body.turn(parts[i], name + "_by_query");
+    body.transpose(parts[i], name + "_by_query");
   }
   for (int i = count; i < 3; ++i) parts[i] = names[i];
   return true;
@@ -159,7 +159,7 @@ bool attend_jointly(AttentionBody& body, const BodyContext& context, const std::
     parts[i] = std::string(1, "qkv"[i]);
     body.slice(parts[i] + "_part", all, ends[i], ends[i + 1], 2);
     body.split_heads(parts[i] + "_by_query", parts[i] + "_part", body.heads());
-    body.turn(parts[i], parts[i] + "_by_query");
+    body.transpose(parts[i], parts[i] + "_by_query");
   }
   if (context.hasInput(inputs.past)) {
     for (int i = 1; i < 3; ++i) {

@@ -143,16 +143,16 @@ bool build_embedding(const BodyContext& context, const OpSchema& schema,
   NormBody body(function, context);
   body.set_type(type);
   body.add("words = Gather(word_embedding, input_ids)");
-  std::string places = "position_ids";
+  std::string positions = "position_ids";
   if (!context.hasInput(kPositions)) {
     body.extent("length", "input_ids", 1);
-    body.count("places", "length");
-    places = "places";
+    body.count("positions", "length");
+    positions = "positions";
   }
-  body.add("rows_of_places = Gather(position_embedding, " + places + ")");
+  body.add("rows_of_positions = Gather(position_embedding, " + positions + ")");
   body.widen("wide_words", "words");
-  body.widen("wide_places", "rows_of_places");
-  body.add("placed_words = Add(wide_words, wide_places)");
+  body.widen("wide_positions", "rows_of_positions");
+  body.add("placed_words = Add(wide_words, wide_positions)");
   std::string sum = "placed_words";
   if (has_segments) {
     body.add("rows_of_segments = Gather(segment_embedding, segment_ids)");

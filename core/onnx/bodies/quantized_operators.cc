@@ -25,11 +25,11 @@ bool build_qgemm(const onnx::FunctionBodyBuildContext& context, const onnx::OpSc
                  onnx::FunctionProto& function) {
   const onnx::AttributeProto* found = context.getAttribute("alpha");
   const float alpha = found ? found->f() : 1.0F;
-  const int64_t turns = number(context, "transB", 0);
+  const int64_t transposes = number(context, "transB", 0);
   onnx::FunctionBuilder builder(function);
   builder.Add("a = DequantizeLinear(A, a_scale, a_zero_point)");
   builder.Add("b = DequantizeLinear(B, b_scale, b_zero_point)", "axis",
-              int64_t{turns != 0 ? 0 : 1});
+              int64_t{transposes != 0 ? 0 : 1});
   std::string product = "y = Gemm(a, b)";
   if (context.hasInput(kC)) {
     builder.Const1D("alpha", alpha);
@@ -39,7 +39,7 @@ bool build_qgemm(const onnx::FunctionBodyBuildContext& context, const onnx::OpSc
     product = "y = Gemm(a, b, c)";
   }
   builder.Add(product.c_str(), "alpha", alpha);
-  builder.AddAttributes("transA", number(context, "transA", 0), "transB", turns);
+  builder.AddAttributes("transA", number(context, "transA", 0), "transB", transposes);
   builder.Add(context.hasInput(kResultScale) ? "Y = QuantizeLinear(y, y_scale, y_zero_point)"
                                              : "Y = Identity(y)");
   schema.BuildFunction(function);

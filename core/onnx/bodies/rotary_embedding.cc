@@ -19,7 +19,7 @@ constexpr int64_t kStreams = 3;  // position streams: time, height and width
 void part_input(const BodyContext& context, AttentionBody& body) {
   body.widen("wide", "input");
   if (rank_of(context, 0) == 4) {
-    body.turn("parts", "wide");
+    body.transpose("parts", "wide");
   } else if (body.heads() > 0) {
     body.split_heads("parts", "wide", body.heads());
   } else {
@@ -31,13 +31,13 @@ void part_input(const BodyContext& context, AttentionBody& body) {
   }
 }
 
-// Reshapes `turned`, which has the shape of `parts`, to `output`.
+// Reshapes `rotated`, which has the shape of `parts`, to `output`.
 void join_output(const BodyContext& context, AttentionBody& body) {
   if (rank_of(context, 0) == 4) {
-    body.turn("shaped", "turned");
+    body.transpose("shaped", "rotated");
   } else {
     body.add("shape = Shape(input)");
-    body.add("shaped = Reshape(turned, shape)");
+    body.add("shaped = Reshape(rotated, shape)");
   }
   body.narrow("output", "shaped");
 }
@@ -102,15 +102,15 @@ bool build_rotary(const BodyContext& context, const onnx::OpSchema& schema,
     return refuse(function, "position_ids: expected a known rank of 1 or 2");
   AttentionBody body(function, context);
   part_input(context, body);
-  std::string places = "position_ids";
+  std::string positions = "position_ids";
   if (place_rank == 1) {  // the position of the first element
     body.extent("length", "parts", 1);
     body.count("steps", "length");
     body.add("shifted = Add(steps, position_ids)");
-    body.unsqueeze("places", "shifted", {0});
-    places = "places";
+    body.unsqueeze("positions", "shifted", {0});
+    positions = "positions";
   }
-  body.rotate("turned", "parts", places, is_interleaved(context));
+  body.rotate("rotated", "parts", positions, is_interleaved(context));
   join_output(context, body);
   schema.BuildFunction(function);
   return true;
@@ -135,7 +135,7 @@ bool build_rotary_of_streams(const BodyContext& context, const onnx::OpSchema& s
   body.add("is_width = Equal(streams, width)");
   choose_columns(body, "cos", "cos_cache");
   choose_columns(body, "sin", "sin_cache");
-  body.rotate_by("turned", "parts", "cos", "sin", is_interleaved(context));
+  body.rotate_by("rotated", "parts", "cos", "sin", is_interleaved(context));
   join_output(context, body);
   schema.BuildFunction(function);
   return true;

@@ -102,8 +102,8 @@ bool build_unfold(const BodyContext& context, BodyText& body) {
   body.add("window_starts = Mul(window_numbers, step)");
   body.unsqueeze("starts", "window_starts", {1});
   body.count("offsets", "size");
-  body.add("places = Add(starts, offsets)");
-  body.add("parts = Gather<axis = " + std::to_string(axis) + ">(input, places)");
+  body.add("indices = Add(starts, offsets)");
+  body.add("parts = Gather<axis = " + std::to_string(axis) + ">(input, indices)");
   std::string order;
   for (int i = 0; i <= rank; ++i) {
     if (i != axis + 1) order += std::to_string(i) + ", ";

@@ -58,8 +58,8 @@ void require_sums(To& to, const NodeProto& node) {
 void moved(To& to, const NodeProto& node, const Name& g) {
   require_sums(to, node);
   const Name& x = in(node);
-  const Name places = to.add("Range", {to.whole(0), to.add("Size", {x}), to.whole(1)});
-  Names inputs = {to.reshaped(places, x)};
+  const Name indices = to.add("Range", {to.whole(0), to.add("Size", {x}), to.whole(1)});
+  Names inputs = {to.reshaped(indices, x)};
   for (int i = 1; i < node.input_size(); ++i) inputs.push_back(in(node, i));
   const Attributes same(node.attribute().begin(), node.attribute().end());
   to.give(x, scattered(to, x, to.add(node.op_type().c_str(), inputs, same), g));
@@ -69,8 +69,8 @@ void moved(To& to, const NodeProto& node, const Name& g) {
 void gather(To& to, const NodeProto& node, const Name& g) {
   if (axis_of(node, to.rank_of(in(node)), 0) != 0) return moved(to, node, g);
   require_sums(to, node);
-  const Name places = to.add("Unsqueeze", {in(node, 1), to.list({-1})});
-  to.give(in(node), to.add("ScatterND", {to.zeros_like(in(node)), places, g}, {adds()}));
+  const Name indices = to.add("Unsqueeze", {in(node, 1), to.list({-1})});
+  to.give(in(node), to.add("ScatterND", {to.zeros_like(in(node)), indices, g}, {adds()}));
 }
 
 void gather_elements(To& to, const NodeProto& node, const Name& g) {
@@ -90,15 +90,15 @@ void scatter(To& to, const NodeProto& node, const Name& g) {
   const bool is_flat = node.op_type() == "ScatterElements";
   Attributes axis;
   if (is_flat) axis.push_back(onnx::MakeAttribute("axis", int_of(node, "axis", 0)));
-  const Name& places = in(node, 1);
+  const Name& indices = in(node, 1);
   if (to.wants(in(node))) {
     const bool is_replaced = reduction == "none";
     to.give(in(node), is_replaced ? to.add(node.op_type().c_str(),
-                                           {g, places, to.zeros_like(in(node, 2))}, axis)
+                                           {g, indices, to.zeros_like(in(node, 2))}, axis)
                                   : g);
   }
   if (to.wants(in(node, 2)))
-    to.give(in(node, 2), to.add(is_flat ? "GatherElements" : "GatherND", {g, places}, axis));
+    to.give(in(node, 2), to.add(is_flat ? "GatherElements" : "GatherND", {g, indices}, axis));
 }
 
 void top(To& to, const NodeProto& node, const Name& g) {
@@ -151,9 +151,9 @@ Name sliced(To& to, const Name& value, int axis, int64_t begin, int64_t end) {
   return to.add("Slice", {value, to.list({begin}), to.list({end}), to.list({axis})});
 }
 
-Name scattered(To& to, const Name& like, const Name& places, const Name& part) {
+Name scattered(To& to, const Name& like, const Name& indices, const Name& part) {
   const auto flat = [&](const Name& value) { return to.add("Reshape", {value, to.list({-1})}); };
-  const Name sum = to.add("ScatterElements", {flat(to.zeros_like(like)), flat(places), flat(part)},
+  const Name sum = to.add("ScatterElements", {flat(to.zeros_like(like)), flat(indices), flat(part)},
                           {onnx::MakeAttribute("axis", int64_t{0}), adds()});
   return to.reshaped(sum, like);
 }

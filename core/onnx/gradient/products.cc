@@ -181,11 +181,11 @@ void reduce_product(To& to, const NodeProto& node, const Name& g) {
   std::vector<int64_t> back(order.size());
   for (size_t i = 0; i < order.size(); ++i)
     back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-  const Name turned = to.add("Transpose", {x}, {onnx::MakeAttribute("perm", order)});
-  const Name others = product_of_others(to, to.add("Reshape", {turned, to.list(flat)}),
+  const Name transposed = to.add("Transpose", {x}, {onnx::MakeAttribute("perm", order)});
+  const Name others = product_of_others(to, to.add("Reshape", {transposed, to.list(flat)}),
                                         static_cast<int>(flat.size()), flat.back());
   const Name slope =
-      to.add("Transpose", {to.reshaped(others, turned)}, {onnx::MakeAttribute("perm", back)});
+      to.add("Transpose", {to.reshaped(others, transposed)}, {onnx::MakeAttribute("perm", back)});
   const bool keeps = int_of(node, "keepdims", 1) == 1;
   to.give(x, to.product(slope, keeps ? g : unsqueezed(to, g, axes)));
 }

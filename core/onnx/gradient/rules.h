@@ -38,8 +38,8 @@ std::string unsqueezed(Backward& to, const std::string& value, const std::vector
 void resize_between(Backward& to, const onnx::NodeProto& node, const std::string& g);
 
 /// A tensor of the shape of `like`: each element is the sum of the elements of `part` whose element
-/// of `places` is its flat index.
-std::string scattered(Backward& to, const std::string& like, const std::string& places,
+/// of `indices` is its flat index.
+std::string scattered(Backward& to, const std::string& like, const std::string& indices,
                       const std::string& part);
 
 }  // namespace gantry

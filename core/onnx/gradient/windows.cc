@@ -105,8 +105,8 @@ Name swapped_in_groups(To& to, const PoolWindows& w, const Name& image, int64_t 
     order.push_back(static_cast<int64_t>(i) + 3);
   }
   const Name apart = to.add("Reshape", {image, to.list(parted)});
-  const Name turned = to.add("Transpose", {apart}, {onnx::MakeAttribute("perm", order)});
-  return to.add("Reshape", {turned, to.list(joined)});
+  const Name transposed = to.add("Transpose", {apart}, {onnx::MakeAttribute("perm", order)});
+  return to.add("Reshape", {transposed, to.list(joined)});
 }
 
 /// The derivative by the weights [M, channels, ...]: the convolution of the image with g, with
@@ -212,8 +212,8 @@ void max_pool(To& to, const NodeProto& node, const Name& g) {
   for (const onnx::AttributeProto& attribute : node.attribute()) {
     if (attribute.name() != "storage_order") attributes.push_back(attribute);
   }
-  const Name places = to.add_all("MaxPool", {in(node)}, attributes, 2)[1];
-  to.give(in(node), scattered(to, in(node), places, g));
+  const Name indices = to.add_all("MaxPool", {in(node)}, attributes, 2)[1];
+  to.give(in(node), scattered(to, in(node), indices, g));
 }
 
 /// The derivative of (sum of |x|^p)^(1/p) as two factors: one of x, and one of the sum, which is

@@ -139,9 +139,9 @@ HWY_INLINE void pass_at(D d, const simd::FourierPass<R>& p, const PassPoint<R>& 
     if (p.roots_re) {
       const V root_re = hn::LoadU(d, p.roots_re + (j - 1) * p.pitch + at.root);
       const V root_im = hn::LoadU(d, p.roots_im + (j - 1) * p.pitch + at.root);
-      const V turned = hn::NegMulAdd(im[j], root_im, hn::Mul(re[j], root_re));
+      const V rotated = hn::NegMulAdd(im[j], root_im, hn::Mul(re[j], root_re));
       im[j] = hn::MulAdd(re[j], root_im, hn::Mul(im[j], root_re));
-      re[j] = turned;
+      re[j] = rotated;
     }
     hn::StoreU(re[j], d, at.y_re + j * step);
     hn::StoreU(im[j], d, at.y_im + j * step);

@@ -63,12 +63,12 @@ class RotaryEmbedding final : public NodeKernel {
            " need a num_heads that divides the last extent; it is " + std::to_string(heads_));
     }
     layout.size = layout.is_flat ? x[2] / heads_ : x[3];
-    const int64_t turned = rotated_ > 0 ? rotated_ : layout.size;
-    if (turned > layout.size || turned % 2 != 0) {
+    const int64_t rotated = rotated_ > 0 ? rotated_ : layout.size;
+    if (rotated > layout.size || rotated % 2 != 0) {
       fail("heads of " + std::to_string(layout.size) + " elements, of which " +
-           std::to_string(turned) + " are to be turned; needs an even number within the head");
+           std::to_string(rotated) + " are to be rotated; needs an even number within the head");
     }
-    layout.pairs = turned / 2;
+    layout.pairs = rotated / 2;
     check_caches(call, layout);
     return layout;
   }
@@ -111,15 +111,16 @@ class RotaryEmbedding final : public NodeKernel {
         const int64_t token = layout.is_flat ? inner / layout.heads : inner % layout.length;
         const int64_t token_index = batch * layout.length + token;
         const int64_t angle = (positions ? positions[token_index] : token_index) * layout.pairs;
-        turn(x + row * layout.size, cosines + angle, sines + angle, layout, y + row * layout.size);
+        rotate(x + row * layout.size, cosines + angle, sines + angle, layout,
+               y + row * layout.size);
       }
     });
   }
 
   /// Rotates one head of one token.
   template <class T>
-  void turn(const T* __restrict x, const T* __restrict cosines, const T* __restrict sines,
-            const Layout& layout, T* __restrict y) const {
+  void rotate(const T* __restrict x, const T* __restrict cosines, const T* __restrict sines,
+              const Layout& layout, T* __restrict y) const {
     const int64_t pairs = layout.pairs;
     const auto pair = [&](int64_t i, int64_t first, int64_t second) {
       const auto a = static_cast<float>(x[first]);

@@ -35,11 +35,11 @@ class PartedCopy {
   // Copies parts until none is left, or one fails. Requires the device's context to be the
   // thread's.
   void serve(std::array<StagingBlock*, kBlocksEach>& blocks) {
-    for (size_t turn = 0; !has_failed_; ++turn) {
+    for (size_t round = 0; !has_failed_; ++round) {
       const uint64_t part = next_++;
       if (part >= part_count()) return;
-      StagingBlock* const block = blocks.at(turn % kBlocksEach);
-      if (turn >= kBlocksEach)
+      StagingBlock* const block = blocks.at(round % kBlocksEach);
+      if (round >= kBlocksEach)
         device_.require(device_.driver.event_synchronize(block->done), "waiting for a copy");
       const uint64_t from = part * kPartBytes;
       const uint64_t bytes = std::min(kPartBytes, size_bytes_ - from);

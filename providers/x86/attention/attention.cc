@@ -175,7 +175,7 @@ class AttentionKernel final : public sdk::Kernel {
   };
 
   void attend_all(sdk::Call& call, const Operands& all) const {
-    constexpr int64_t kProductsPerTask = 1 << 17;
+    constexpr int64_t kMultipliesPerTask = 1 << 17;
     const int64_t queries = all.query.extents[2];
     const int64_t depth = all.key.extents[2];
     const int64_t heads = all.to.extents[0] * all.to.extents[1];
@@ -193,7 +193,7 @@ class AttentionKernel final : public sdk::Kernel {
     const int64_t scratch = attention_scratch(all.keys, depth) + packed_keys + packed_values;
     const int64_t tasks = heads * stretches;
     const int64_t products = std::max<int64_t>(1, queries * all.keys * depth * 2 / stretches);
-    const int64_t grain = 1 + kProductsPerTask / products;
+    const int64_t grain = 1 + kMultipliesPerTask / products;
     const int64_t part = std::max(grain, (tasks + threads - 1) / threads);
     const int64_t parts = (tasks + part - 1) / part;
     auto* memory = call.scratch<float>(parts * scratch);

@@ -146,12 +146,12 @@ class DepthwiseBlockKernel final : public sdk::Kernel {
                                       })
                        : image + y * source_row;
       }
-      const int64_t place = row * plan.output[3] * result_channels();
-      float* target = plan.target_floats() + place;
+      const int64_t offset = row * plan.output[3] * result_channels();
+      float* target = plan.target_floats() + offset;
       convolve_row(seen, rows.data(), width, nullptr, projection_ ? line : target, plan.output[3]);
       if (!projection_) continue;
       const float* addend = plan.addend_floats();
-      projection_->multiply(line, addend ? addend + place : nullptr, target, plan.output[3]);
+      projection_->multiply(line, addend ? addend + offset : nullptr, target, plan.output[3]);
     }
   }
 

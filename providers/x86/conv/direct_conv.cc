@@ -104,7 +104,7 @@ class DirectConvKernel final : public sdk::Kernel {
   }
 
  private:
-  static constexpr int64_t kProductsPerTask = 1 << 17;
+  static constexpr int64_t kMultipliesPerTask = 1 << 17;
 
   void multiply(sdk::Call& call, const ConvPlan& plan) const {
     constexpr int64_t kPixelsPerItem = 8;
@@ -115,15 +115,15 @@ class DirectConvKernel final : public sdk::Kernel {
     const float* addend = plan.addend_floats();
     float* target = plan.target_floats();
     const int64_t grain =
-        1 + kProductsPerTask / (kPixelsPerItem * form_.output_channels() * form_.inner());
+        1 + kMultipliesPerTask / (kPixelsPerItem * form_.output_channels() * form_.inner());
     call.parallel_for((pixels + kPixelsPerItem - 1) / kPixelsPerItem, grain,
                       [&](int64_t begin, int64_t end) {
                         const FlushDenormals flush;
                         const int64_t first = begin * kPixelsPerItem;
                         const int64_t count = std::min(end * kPixelsPerItem, pixels) - first;
-                        const int64_t place = first * form_.output_channels();
+                        const int64_t offset = first * form_.output_channels();
                         multiply_groups(product, source + first * form_.input_channels(),
-                                        addend ? addend + place : nullptr, target + place, count);
+                                        addend ? addend + offset : nullptr, target + offset, count);
                       });
   }
 
@@ -143,7 +143,7 @@ class DirectConvKernel final : public sdk::Kernel {
                              form_.window.kernel.back() / pieces *
                              (is_depthwise ? kCostOfElement : form_.inner());
     const int64_t rows = lines * pieces;
-    const int64_t grain = 1 + kProductsPerTask / std::max<int64_t>(products, 1);
+    const int64_t grain = 1 + kMultipliesPerTask / std::max<int64_t>(products, 1);
     const int64_t source_row = plan.input.back() * form_.input_channels();
     const int64_t held = form_.window_rows() * form_.row_dilation();
     const int64_t ring = shuffle_groups_ > 1 ? held * source_row : 0;
@@ -195,10 +195,10 @@ class DirectConvKernel final : public sdk::Kernel {
                             weights_.numbers(),
                             weights_.bias(),
                             &form_.steps};
-    const int64_t place = row * plan.output[3] * form_.columns();
+    const int64_t offset = row * plan.output[3] * form_.columns();
     const float* addend = plan.addend_floats();
-    convolve_narrow_row(seen, rows.data(), width, addend ? addend + place : nullptr,
-                        plan.target_floats() + place, plan.output[3]);
+    convolve_narrow_row(seen, rows.data(), width, addend ? addend + offset : nullptr,
+                        plan.target_floats() + offset, plan.output[3]);
   }
 
   /// Computes consecutive rows of a depthwise convolution.
@@ -241,10 +241,10 @@ class DirectConvKernel final : public sdk::Kernel {
                                  kernel.weights_.numbers(),
                                  kernel.weights_.bias(),
                                  &form.steps};
-      const int64_t place = (row * plan.output.back() + begin) * form.output_channels();
+      const int64_t offset = (row * plan.output.back() + begin) * form.output_channels();
       const float* addend = plan.addend_floats();
-      convolve_row(seen, rows.data(), width, addend ? addend + place : nullptr,
-                   plan.target_floats() + place, end - begin);
+      convolve_row(seen, rows.data(), width, addend ? addend + offset : nullptr,
+                   plan.target_floats() + offset, end - begin);
     }
   };
 

@@ -19,7 +19,7 @@ namespace gantry::x86 {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-constexpr int64_t kProductsPerTask = 1 << 18;
+constexpr int64_t kMultipliesPerTask = 1 << 18;
 
 /// Extents and attributes of one spatial axis.
 struct Axis {
@@ -141,7 +141,7 @@ class ImplicitGemmKernel::Run {
     const int64_t tasks = blocks_ * groups_;
     const int64_t products =
         block_rows_ * image_.x.output * image_.filters / groups_ * kernel_.shape_.products();
-    const int64_t grain = std::max<int64_t>(1, kProductsPerTask / std::max<int64_t>(1, products));
+    const int64_t grain = std::max<int64_t>(1, kMultipliesPerTask / std::max<int64_t>(1, products));
     const int64_t part = std::max(grain, divided_up(tasks, call_.thread_count()));
     const int64_t room = is_padded_ ? image_.y.reach(block_rows_) * row_floats_ : 0;
     // Padded rows for each part. There are at most as many parts as threads.
@@ -209,10 +209,10 @@ class ImplicitGemmKernel::Run {
     const int64_t parts = taps_.rows * taps_.columns;
     for (int64_t part = 0; part < parts; ++part) {
       const bool is_last = part + 1 == parts;
-      const std::byte* next = !is_last   ? numbers(column, (part + 1) * taps_.inner)
-                              : has_next ? numbers(column + kPanelColumns, 0)
+      const std::byte* next = !is_last   ? weights_at(column, (part + 1) * taps_.inner)
+                              : has_next ? weights_at(column + kPanelColumns, 0)
                                          : nullptr;
-      PanelPass pass({numbers(column, part * taps_.inner), kernel_.weights_.numbers(), taps_.inner,
+      PanelPass pass({weights_at(column, part * taps_.inner), kernel_.weights_.dtype(), taps_.inner,
                       width, columns, next},
                      {image_.x.stride * image_.channels, image_.filters, block.rows * pieces_});
       if (part == 0) pass.add_bias(kernel_.bias_.data() + column);
@@ -221,19 +221,19 @@ class ImplicitGemmKernel::Run {
                             part % taps_.columns * image_.x.dilation * image_.channels;
       for (int64_t row = 0; row < block.rows; ++row) {
         multiply_row(pass, source + row * image_.y.stride * row_floats_,
-                     place_of(block, row) + column, part == 0);
+                     offset_of(block, row) + column, part == 0);
       }
     }
     if (!epilogue.is_finished_later()) return;
     for (int64_t row = 0; row < block.rows; ++row)
-      finish_row(place_of(block, row) + column, columns);
+      finish_row(offset_of(block, row) + column, columns);
   }
 
-  void multiply_row(PanelPass& pass, const float* source, int64_t place, bool is_first) const {
+  void multiply_row(PanelPass& pass, const float* source, int64_t offset, bool is_first) const {
     for (int64_t piece = 0; piece < pieces_; ++piece) {
       const int64_t x = piece * image_.x.output / pieces_;
       const int64_t pixels = (piece + 1) * image_.x.output / pieces_ - x;
-      const int64_t at = place + x * image_.filters;
+      const int64_t at = offset + x * image_.filters;
       const float* initial = !is_first                        ? target_ + at
                              : kernel_.epilogue_.adds_first() ? addend_ + at
                                                               : nullptr;
@@ -241,16 +241,16 @@ class ImplicitGemmKernel::Run {
     }
   }
 
-  void finish_row(int64_t place, int64_t columns) const {
-    for (int64_t x = 0; x < image_.x.output; ++x, place += image_.filters)
-      kernel_.epilogue_.finish(target_ + place, addend_ ? addend_ + place : nullptr, columns);
+  void finish_row(int64_t offset, int64_t columns) const {
+    for (int64_t x = 0; x < image_.x.output; ++x, offset += image_.filters)
+      kernel_.epilogue_.finish(target_ + offset, addend_ ? addend_ + offset : nullptr, columns);
   }
 
-  [[nodiscard]] const std::byte* numbers(int64_t column, int64_t inner) const {
+  [[nodiscard]] const std::byte* weights_at(int64_t column, int64_t inner) const {
     return kernel_.weights_.panel(column, inner);
   }
   /// Index of a row's first result in the target.
-  [[nodiscard]] int64_t place_of(const Block& block, int64_t row) const {
+  [[nodiscard]] int64_t offset_of(const Block& block, int64_t row) const {
     return ((block.image * image_.y.output + block.first + row) * image_.x.output) * image_.filters;
   }
 

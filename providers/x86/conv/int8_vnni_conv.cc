@@ -49,16 +49,17 @@ class Int8VnniConvKernel final : public sdk::Kernel {
 
  private:
   void convolve(sdk::Call& call, const VnniPlan& plan) const {
-    constexpr int64_t kProductsPerTask = 1 << 20;
+    constexpr int64_t kMultipliesPerTask = 1 << 20;
     const VnniConvolution& c = plan.convolution;
     const int64_t products = plan.pixels * c.weight_bytes() / plan.tiles;
     const auto* source = static_cast<const uint8_t*>(plan.source);
     const auto* addend = static_cast<const uint8_t*>(plan.addend);
     const sdk::Span span = call.span("int8 avx512_vnni");
-    call.parallel_for(plan.tiles, 1 + kProductsPerTask / products, [&](int64_t begin, int64_t end) {
-      const FlushDenormals flush;
-      convolve_tiles(c, source, addend, plan.target, plan.pixels, begin, end);
-    });
+    call.parallel_for(plan.tiles, 1 + kMultipliesPerTask / products,
+                      [&](int64_t begin, int64_t end) {
+                        const FlushDenormals flush;
+                        convolve_tiles(c, source, addend, plan.target, plan.pixels, begin, end);
+                      });
   }
 
   [[nodiscard]] VnniPlan make_plan(const sdk::Shape& input) const {

@@ -124,9 +124,9 @@ class NchwConvKernel final : public sdk::Kernel {
         }
         prepared = task / blocks;
         const int64_t block = task % blocks;
-        const int64_t place = (image * w.results + block * kChannelBlock) * plane;
+        const int64_t offset = (image * w.results + block * kChannelBlock) * plane;
         for (int64_t y = 0; y < count; ++y) {
-          const int64_t at = place + (first + y) * w.target[1];
+          const int64_t at = offset + (first + y) * w.target[1];
           convolve_nchw_row(w, rows.offsets().data(), block, numbers + y * rows.step(),
                             addend ? addend + at : nullptr, target + at);
         }

@@ -167,13 +167,13 @@ void run_one(const Instruction& at, const float* a, float* to, int64_t n) {
   }
 }
 
-void run_instructions_here(const std::vector<Instruction>& instructions, float* const* places,
+void run_instructions_here(const std::vector<Instruction>& instructions, float* const* slots,
                            int64_t count) {
   for (const Instruction& at : instructions) {
     if (at.operation <= Operation::kMin) {
-      run_two(at, places[at.a], places[at.b], places[at.to], count);
+      run_two(at, slots[at.a], slots[at.b], slots[at.to], count);
     } else {
-      run_one(at, places[at.a], places[at.to], count);
+      run_one(at, slots[at.a], slots[at.to], count);
     }
   }
 }
@@ -186,10 +186,10 @@ namespace gantry::x86 {
 
 HWY_EXPORT(run_instructions_here);
 
-void run_instructions(const std::vector<Instruction>& instructions, float* const* places,
+void run_instructions(const std::vector<Instruction>& instructions, float* const* slots,
                       int64_t count) {
   keep_to_allowed_instructions();
-  HWY_DYNAMIC_DISPATCH(run_instructions_here)(instructions, places, count);
+  HWY_DYNAMIC_DISPATCH(run_instructions_here)(instructions, slots, count);
 }
 
 }  // namespace gantry::x86

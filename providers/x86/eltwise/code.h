@@ -54,8 +54,8 @@ struct Instruction {
   float beta = 0;
 };
 
-/// Runs the instructions on `count` elements, up to kTileElements. `places`: memory of each slot.
-void run_instructions(const std::vector<Instruction>& instructions, float* const* places,
+/// Runs the instructions on `count` elements, up to kTileElements. `slots`: memory of each.
+void run_instructions(const std::vector<Instruction>& instructions, float* const* slots,
                       int64_t count);
 
 }  // namespace gantry::x86

@@ -151,8 +151,8 @@ class Evaluation {
     } else if (const auto what = elementwise_of(index_, node)) {
       Floats first = floats(raw.inputs[0]);
       Floats second = what->operands > 1 ? floats(raw.inputs[1]) : first;
-      float* const places[] = {first.data(), second.data(), result.data()};
-      run_instructions({{what->operation, 0, 1, 2, what->alpha, what->beta}}, places, kInt8Values);
+      float* const slots[] = {first.data(), second.data(), result.data()};
+      run_instructions({{what->operation, 0, 1, 2, what->alpha, what->beta}}, slots, kInt8Values);
     } else if (is_erf(view)) {
       const Floats operand = floats(raw.inputs[0]);
       std::transform(operand.begin(), operand.end(), result.begin(),

@@ -100,7 +100,7 @@ class Writer {
   ElementwiseProgram run() {
     for (const uint32_t node : nodes_) add_operands(node);
     for (size_t i = 0; i < program_.results.size(); ++i)
-      places_[program_.results[i]] = static_cast<uint32_t>(program_.operands.size() + i);
+      slots_[program_.results[i]] = static_cast<uint32_t>(program_.operands.size() + i);
     first_buffer_ = static_cast<uint32_t>(program_.operands.size() + program_.results.size());
     for (size_t i = 0; i < nodes_.size(); ++i) add_instruction(i);
     const auto last = index_.raw(nodes_.back()).outputs[0];
@@ -113,16 +113,16 @@ class Writer {
     const uint32_t operands = elementwise_of(index_, node)->operands;
     for (uint32_t k = 0; k < operands; ++k) {
       const uint32_t value = index_.raw(node).inputs[k];
-      if (makers_.count(value) != 0 || places_.count(value) != 0) continue;
-      places_[value] = static_cast<uint32_t>(program_.operands.size());
+      if (makers_.count(value) != 0 || slots_.count(value) != 0) continue;
+      slots_[value] = static_cast<uint32_t>(program_.operands.size());
       program_.operands.push_back(
           {value, sdk::has_equal_extents(index_, value, index_.raw(node).outputs[0])});
     }
   }
 
   void release(uint32_t value, size_t at) {
-    const uint32_t place = places_.at(value);
-    if (place >= first_buffer_ && last_use_.at(value) == at) free_.push_back(place);
+    const uint32_t slot = slots_.at(value);
+    if (slot >= first_buffer_ && last_use_.at(value) == at) free_.push_back(slot);
   }
 
   void add_instruction(size_t at) {
@@ -132,17 +132,17 @@ class Writer {
     made.operation = what.operation;
     made.alpha = what.alpha;
     made.beta = what.beta;
-    made.a = places_.at(raw.inputs[0]);
-    made.b = what.operands > 1 ? places_.at(raw.inputs[1]) : made.a;
+    made.a = slots_.at(raw.inputs[0]);
+    made.b = what.operands > 1 ? slots_.at(raw.inputs[1]) : made.a;
     release(raw.inputs[0], at);
     if (what.operands > 1 && raw.inputs[1] != raw.inputs[0]) release(raw.inputs[1], at);
     const uint32_t value = raw.outputs[0];
-    if (places_.count(value) == 0) {
+    if (slots_.count(value) == 0) {
       if (free_.empty()) free_.push_back(first_buffer_ + static_cast<uint32_t>(program_.buffers++));
-      places_[value] = free_.back();
+      slots_[value] = free_.back();
       free_.pop_back();
     }
-    made.to = places_.at(value);
+    made.to = slots_.at(value);
     program_.instructions.push_back(made);
   }
 
@@ -151,7 +151,7 @@ class Writer {
   ElementwiseProgram program_;
   std::map<uint32_t, size_t> makers_;    // value -> position of the node that makes it
   std::map<uint32_t, size_t> last_use_;  // value -> position of the last node that reads it
-  std::map<uint32_t, uint32_t> places_;
+  std::map<uint32_t, uint32_t> slots_;
   std::vector<uint32_t> free_;
   uint32_t first_buffer_ = 0;
 };

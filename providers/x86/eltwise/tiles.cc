@@ -33,10 +33,10 @@ int64_t tile_of(const TilePass& pass) {
 /// Memory of one thread: a tile for each slot.
 class TilePart {
  public:
-  TilePart(const TilePass& pass, int64_t tile, float* memory, float** places, int64_t* filled)
-      : pass_(pass), tile_(tile), memory_(memory), places_(places), filled_(filled) {
+  TilePart(const TilePass& pass, int64_t tile, float* memory, float** slots, int64_t* filled)
+      : pass_(pass), tile_(tile), memory_(memory), slots_(slots), filled_(filled) {
     const size_t count = pass.operand_count + pass.result_count + pass.buffers;
-    for (size_t place = 0; place < count; ++place) places_[place] = own(place);
+    for (size_t slot = 0; slot < count; ++slot) slots_[slot] = own(slot);
     std::fill_n(filled_, pass.operand_count, kNothing);
   }
 
@@ -44,10 +44,10 @@ class TilePart {
     const int64_t elements = std::min(tile_, pass_.element_count - first);
     const bool is_partial = elements % kTileStep != 0;  // whole steps exceed the tensors
     for (size_t i = 0; i < pass_.operand_count; ++i) place_operand(i, first, elements, is_partial);
-    float** const results = places_ + pass_.operand_count;
+    float** const results = slots_ + pass_.operand_count;
     for (size_t i = 0; i < pass_.result_count; ++i)
       results[i] = is_partial ? own(pass_.operand_count + i) : pass_.results[i] + first;
-    run_instructions(pass_.instructions, places_, elements);
+    run_instructions(pass_.instructions, slots_, elements);
     if (!is_partial) return;
     for (size_t i = 0; i < pass_.result_count; ++i)
       std::copy_n(results[i], elements, pass_.results[i] + first);
@@ -56,20 +56,20 @@ class TilePart {
  private:
   static constexpr int64_t kNothing = -1;
 
-  [[nodiscard]] float* own(size_t place) const {
-    return memory_ + static_cast<int64_t>(place) * tile_;
+  [[nodiscard]] float* own(size_t slot) const {
+    return memory_ + static_cast<int64_t>(slot) * tile_;
   }
 
   void place_operand(size_t i, int64_t first, int64_t elements, bool is_partial) const {
     const TileOperand& operand = pass_.operands[i];
     if (!is_partial) {
       if (const float* direct = operand.contiguous(first, elements)) {
-        places_[i] = const_cast<float*>(direct);  // no instruction writes to it
+        slots_[i] = const_cast<float*>(direct);  // no instruction writes to it
         filled_[i] = kNothing;
         return;
       }
     }
-    places_[i] = own(i);
+    slots_[i] = own(i);
     // The tile starts a period and is within one repetition.
     const int64_t period = operand.period();
     const bool repeats = period > 0 && first % period == 0 &&
@@ -85,7 +85,7 @@ class TilePart {
   const TilePass& pass_;
   int64_t tile_;
   float* memory_;
-  float** places_;
+  float** slots_;
   int64_t* filled_;  // by operand: the repetition that its own memory holds
 };
 
@@ -189,14 +189,14 @@ void run_tiles(sdk::Call& call, const TilePass& pass) {
   const int64_t tiles = (pass.element_count + tile - 1) / tile;
   const int64_t parts = part_count(call, pass, tile, tiles);
   const auto operands = static_cast<int64_t>(pass.operand_count);
-  const int64_t places = operands + static_cast<int64_t>(pass.result_count + pass.buffers);
+  const int64_t slots = operands + static_cast<int64_t>(pass.result_count + pass.buffers);
   // The last tile's elements are rounded up to a step.
-  auto* memory = call.scratch<float>(parts * places * tile);
-  auto* pointers = call.scratch<float*>(parts * places);
+  auto* memory = call.scratch<float>(parts * slots * tile);
+  auto* pointers = call.scratch<float*>(parts * slots);
   auto* filled = call.scratch<int64_t>(parts * operands);
   call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
-      const TilePart own(pass, tile, memory + part * places * tile, pointers + part * places,
+      const TilePart own(pass, tile, memory + part * slots * tile, pointers + part * slots,
                          filled + part * operands);
       for (int64_t index = part * tiles / parts; index < (part + 1) * tiles / parts; ++index)
         own.run(index * tile);

@@ -45,7 +45,7 @@ struct Gating {
 
 /// Places of the instructions: what the first layer made, what its result is multiplied by, a tile
 /// of `activation_beta`, the result.
-enum Place : uint8_t { kGate, kLine, kBeta, kResult };
+enum Slot : uint8_t { kGate, kLine, kBeta, kResult };
 
 Instruction instruction(Operation operation, uint32_t a, uint32_t b, uint32_t to, float alpha = 0,
                         float beta = 0) {
@@ -167,14 +167,14 @@ class ExpertsKernel final : public sdk::Kernel {
   void activate(const float* gate, const float* line, float* target) const {
     alignas(64) std::array<std::array<float, kTileElements>, 3> tiles;
     const int64_t width = second_.shape.inner;
-    std::array<float*, 4> places = {tiles[kGate].data(), tiles[kLine].data(),
-                                    const_cast<float*>(beta_.data()), tiles[2].data()};
+    std::array<float*, 4> slots = {tiles[kGate].data(), tiles[kLine].data(),
+                                   const_cast<float*>(beta_.data()), tiles[2].data()};
     for (int64_t first = 0; first < width; first += kTileElements) {
       const int64_t count = std::min(kTileElements, width - first);
-      std::copy(gate + first, gate + first + count, places[kGate]);
-      if (is_fused_ || has_third_) std::copy(line + first, line + first + count, places[kLine]);
-      run_instructions(code_, places.data(), count);
-      std::copy(places[kResult], places[kResult] + count, target + first);
+      std::copy(gate + first, gate + first + count, slots[kGate]);
+      if (is_fused_ || has_third_) std::copy(line + first, line + first + count, slots[kLine]);
+      run_instructions(code_, slots.data(), count);
+      std::copy(slots[kResult], slots[kResult] + count, target + first);
     }
   }
 

@@ -15,9 +15,9 @@
 
 namespace gantry::x86 {
 
-constexpr int64_t kTilePlaces = 16;    ///< most target pixels of a tile
-constexpr int64_t kTileChannels = 16;  ///< target channels of a tile
-constexpr int64_t kTileBytes = 64;     ///< bytes of a pixel's window in a tile
+constexpr int64_t kTilePositions = 16;  ///< most target pixels of a tile
+constexpr int64_t kTileChannels = 16;   ///< target channels of a tile
+constexpr int64_t kTileBytes = 64;      ///< bytes of a pixel's window in a tile
 constexpr int64_t kTileWeights = kTileChannels * kTileBytes;
 
 /// True if the CPU has AMX-INT8, the system lets the process use it, and ONEDNN_MAX_CPU_ISA allows
@@ -70,24 +70,24 @@ struct TileConvolution {
 };
 
 /// The padded layout of a source: [phases, images, image_lines, line_bytes]. A phase holds the
-/// lines that are a vertical stride apart. Places are the pixels of the layout, those that are
+/// lines that are a vertical stride apart. Positions are the pixels of the layout, those that are
 /// dropped included.
 struct TileLayout {
   explicit TileLayout(const TileConvolution& convolution);
 
-  bool is_copied = false;   ///< false: the source is read in place
-  int64_t place_bytes = 0;  ///< stride from place to place
-  int64_t line_places = 0;
+  bool is_copied = false;      ///< false: the source is read in place
+  int64_t position_bytes = 0;  ///< stride from position to position
+  int64_t line_positions = 0;
   int64_t image_lines = 0;       ///< of an image in a phase
-  int64_t places = 0;            ///< from the first to the last that has a result
+  int64_t positions = 0;         ///< from the first to the last that has a result
   int64_t taken_columns = 1;     ///< only every so manyth column of the source is copied
   std::vector<int64_t> phases;   ///< first line of each
-  std::vector<int64_t> offsets;  ///< of each step, from the first byte of a place
-  int64_t size_bytes = 0;        ///< of the layout, with what is read beyond its last place
-  int64_t tile_places = 0;       ///< of a tile, at most kTilePlaces
-  int64_t tiles = 0;             ///< number of tiles of places
+  std::vector<int64_t> offsets;  ///< of each step, from the first byte of a position
+  int64_t size_bytes = 0;        ///< of the layout, with what is read beyond its last position
+  int64_t tile_positions = 0;    ///< of a tile, at most kTilePositions
+  int64_t tiles = 0;             ///< number of tiles of positions
 
-  [[nodiscard]] int64_t line_bytes() const { return line_places * place_bytes; }
+  [[nodiscard]] int64_t line_bytes() const { return line_positions * position_bytes; }
   /// Lines of the layout.
   [[nodiscard]] int64_t lines(const TileConvolution& convolution) const {
     return static_cast<int64_t>(phases.size()) * convolution.images * image_lines;
@@ -99,10 +99,10 @@ struct TileLayout {
 void lay_out(const TileConvolution& convolution, const TileLayout& layout, const uint8_t* source,
              uint8_t* target, int64_t begin, int64_t end);
 
-/// Part of the work: ranges of tiles of places and of tiles of target channels.
+/// Part of the work: ranges of tiles of positions and of tiles of target channels.
 struct TileRange {
-  int64_t first_places = 0;
-  int64_t last_places = 0;
+  int64_t first_positions = 0;
+  int64_t last_positions = 0;
   int64_t first_results = 0;
   int64_t last_results = 0;
 };

@@ -13,12 +13,12 @@ namespace {
 
 constexpr int64_t kLine = 64;  // bytes of a cache line
 constexpr int64_t kFloat = sizeof(float);
-constexpr int32_t kNowhere = -1;  // target index of dropped places
+constexpr int32_t kNowhere = -1;  // target index of dropped positions
 
-/// A product of some tiles of places and some tiles of results.
+/// A product of some tiles of positions and some tiles of results.
 struct Block {
-  std::array<const uint8_t*, kSumTiles> places;  // first place of each tile
-  int64_t place_bytes;
+  std::array<const uint8_t*, kSumTiles> positions;  // first position of each tile
+  int64_t position_bytes;
   const int64_t* offsets;
   int64_t steps;
   const int8_t* weights;  // of the first tile of results
@@ -27,34 +27,35 @@ struct Block {
   int64_t ahead_step;     // bytes to prefetch in each step
 };
 
-using Sums = int32_t[kSumTiles][kTilePlaces][kTileChannels];
+using Sums = int32_t[kSumTiles][kTilePositions][kTileChannels];
 
-template <int kPlaces, int kResults, int... kSum>
+template <int kPositions, int kResults, int... kSum>
 inline void start_sums(const Block& block, std::integer_sequence<int, kSum...>) {
   (load_tile<kSum>(block.starts + kSum % kResults * kTileChannels, 0), ...);  // one row for all
 }
 
-template <int kResults, int kPlaces, bool kSigned, int... kResult>
-inline void multiply_places(const uint8_t* from, int64_t distance,
-                            std::integer_sequence<int, kResult...>) {
-  constexpr int kTile = kFirstPlaceTile + kPlaces % 2;
+template <int kResults, int kPositions, bool kSigned, int... kResult>
+inline void multiply_positions(const uint8_t* from, int64_t distance,
+                               std::integer_sequence<int, kResult...>) {
+  constexpr int kTile = kFirstPositionTile + kPositions % 2;
   load_tile<kTile>(from, distance);
-  (multiply_tile<kSigned, kPlaces * kResults + kResult, kTile, kFirstWeightTile + kResult>(), ...);
+  (multiply_tile<kSigned, kPositions * kResults + kResult, kTile, kFirstWeightTile + kResult>(),
+   ...);
 }
 
 template <int kResult, bool kSigned>
 inline void multiply_weights(const int8_t* weights) {
   constexpr int kTile = kFirstWeightTile + kResult % 2;
   load_tile<kTile>(weights, kTileBytes);
-  multiply_tile<kSigned, kResult, kFirstPlaceTile, kTile>();
+  multiply_tile<kSigned, kResult, kFirstPositionTile, kTile>();
 }
 
-/// Leaves the sums in tile registers, those of the first tile of places first.
-template <int kPlaces, int kResults, bool kSigned>
+/// Leaves the sums in tile registers, those of the first tile of positions first.
+template <int kPositions, int kResults, bool kSigned>
 void multiply(const Block& block) {
-  static_assert(kPlaces * kResults <= kSumTiles && (kResults <= 2 || kPlaces == 1));
+  static_assert(kPositions * kResults <= kSumTiles && (kResults <= 2 || kPositions == 1));
   asm volatile("" ::: "memory");
-  start_sums<kPlaces, kResults>(block, std::make_integer_sequence<int, kPlaces * kResults>());
+  start_sums<kPositions, kResults>(block, std::make_integer_sequence<int, kPositions * kResults>());
   const int64_t tile_distance = block.steps * kTileWeights;
   const int8_t* weights = block.weights;
   const int8_t* ahead = block.ahead;
@@ -66,15 +67,15 @@ void multiply(const Block& block) {
       load_tile<kFirstWeightTile>(weights, kTileBytes);
       if constexpr (kResults == 2)
         load_tile<kFirstWeightTile + 1>(weights + tile_distance, kTileBytes);
-      [&]<int... kPlace>(std::integer_sequence<int, kPlace...>) {
-        (multiply_places<kResults, kPlace, kSigned>(block.places[kPlace] + offset,
-                                                    block.place_bytes,
-                                                    std::make_integer_sequence<int, kResults>()),
+      [&]<int... kPosition>(std::integer_sequence<int, kPosition...>) {
+        (multiply_positions<kResults, kPosition, kSigned>(
+             block.positions[kPosition] + offset, block.position_bytes,
+             std::make_integer_sequence<int, kResults>()),
          ...);
       }
-      (std::make_integer_sequence<int, kPlaces>());
+      (std::make_integer_sequence<int, kPositions>());
     } else {
-      load_tile<kFirstPlaceTile>(block.places[0] + offset, block.place_bytes);
+      load_tile<kFirstPositionTile>(block.positions[0] + offset, block.position_bytes);
       [&]<int... kResult>(std::integer_sequence<int, kResult...>) {
         (multiply_weights<kResult, kSigned>(weights + kResult * tile_distance), ...);
       }
@@ -86,7 +87,7 @@ void multiply(const Block& block) {
 
 using Multiply = void (*)(const Block&);
 
-/// Indexed by tiles of places - 1 and tiles of results - 1; null: not enough tile registers.
+/// Indexed by tiles of positions - 1 and tiles of results - 1; null: not enough tile registers.
 template <bool kSigned>
 constexpr std::array<std::array<Multiply, kSumTiles>, kSumTiles> kMultiply = {{
     {multiply<1, 1, kSigned>, multiply<1, 2, kSigned>, nullptr, multiply<1, 4, kSigned>},
@@ -123,7 +124,7 @@ GANTRY_VNNI inline void store_rows(__m512i bytes, uint8_t* const (&targets)[kRow
   }
 }
 
-using TileSums = int32_t[kTilePlaces][kTileChannels];
+using TileSums = int32_t[kTilePositions][kTileChannels];
 
 /// Epilogues with specialised code.
 enum class Recipe : uint8_t {
@@ -140,13 +141,13 @@ Recipe recipe_of(const std::vector<Int8EpilogueStep>& steps) {
   return is_residual ? Recipe::kResidual : Recipe::kAny;
 }
 
-/// The sums of a tile of places and some tiles of results, and where the results are stored.
+/// The sums of a tile of positions and some tiles of results, and where the results are stored.
 struct Finish {
   const TileConvolution& c;
   const TileTensors& tensors;
   const TileSums* sums;
-  const int32_t* rows;  // target index of each place, or kNowhere
-  int64_t count;        // of places
+  const int32_t* rows;  // target index of each position, or kNowhere
+  int64_t count;        // of positions
   int64_t channel;      // first target channel
 };
 
@@ -178,13 +179,13 @@ GANTRY_VNNI void finish(const Finish& f) {
       lanes[r * kResults + v] = v + 1 < kResults ? static_cast<__mmask16>(0xffff) : last;
   }
   const int32_t zero_point = c.zero_point;
-  alignas(kLine) std::array<uint8_t, kLine * sizeof(float)> sink{};  // for dropped places
+  alignas(kLine) std::array<uint8_t, kLine * sizeof(float)> sink{};  // for dropped positions
   for (int64_t first = 0; first < count; first += kRows) {
     __m512 x[kVectors];
     const uint8_t* addends[kVectors];
     uint8_t* targets[kRows];
     for (int r = 0; r < kRows; ++r) {
-      // Entries after the last place belong to the next tile.
+      // Entries after the last position belong to the next tile.
       const bool is_kept = first + r < count && rows[first + r] >= 0;
       const int64_t at = rows[first + r] * results;
       targets[r] = is_kept ? target + at * (kFloats ? kFloat : 1) : sink.data();
@@ -214,10 +215,10 @@ GANTRY_VNNI void finish(const Finish& f) {
   }
 }
 
-using FinishPlaces = void (*)(const Finish&);
+using FinishPositions = void (*)(const Finish&);
 
 template <int kResults>
-FinishPlaces finish_for(const TileConvolution& c) {
+FinishPositions finish_for(const TileConvolution& c) {
   if (c.target_type == Int8Type::kF32) return finish<kResults, Recipe::kAny, true>;
   switch (recipe_of(c.steps)) {
     case Recipe::kNone:
@@ -233,38 +234,39 @@ FinishPlaces finish_for(const TileConvolution& c) {
 /// The first tile that reads beyond the end of a source that is read in place.
 int64_t first_beyond(const TileConvolution& c, const TileLayout& layout) {
   if (layout.is_copied) return layout.tiles;
-  const int64_t read = (layout.tile_places - 1) * layout.place_bytes + c.order.steps() * kTileBytes;
-  const int64_t there = layout.places * layout.place_bytes;
-  const int64_t step = layout.tile_places * layout.place_bytes;
+  const int64_t read =
+      (layout.tile_positions - 1) * layout.position_bytes + c.order.steps() * kTileBytes;
+  const int64_t there = layout.positions * layout.position_bytes;
+  const int64_t step = layout.tile_positions * layout.position_bytes;
   return there < read ? 0 : std::min((there - read) / step + 1, layout.tiles);
 }
 
 int64_t bytes_beyond(const TileConvolution& c, const TileLayout& layout) {
   const int64_t tiles = layout.tiles - first_beyond(c, layout);
-  const int64_t bytes = tiles * layout.tile_places * layout.place_bytes + kTileBytes;
+  const int64_t bytes = tiles * layout.tile_positions * layout.position_bytes + kTileBytes;
   return (bytes + kLine - 1) / kLine * kLine;
 }
 
-/// How many tiles of places and results a block has, and the order of blocks. Operands that are
+/// How many tiles of positions and results a block has, and the order of blocks. Operands that are
 /// read more than once should stay in the L1 cache.
 struct Shape {
-  int64_t places = 2;
+  int64_t positions = 2;
   int64_t results = 2;
-  bool is_results_first = false;  // all places for some results before the next results
+  bool is_results_first = false;  // all positions for some results before the next results
 
   Shape() = default;
   Shape(const TileConvolution& c, const TileLayout& layout, const TileRange& range) {
     constexpr int64_t kNearBytes = 48 << 10;
-    const int64_t tiles = range.last_places - range.first_places;
+    const int64_t tiles = range.last_positions - range.first_positions;
     is_results_first = has_more_weights(c, layout, range);
     if (tiles == 1 || kSumTiles * c.order.steps() * kTileWeights <= kNearBytes) {
-      // The weights stay in the cache, and a block writes contiguous results of each place.
-      places = 1;
+      // The weights stay in the cache, and a block writes contiguous results of each position.
+      positions = 1;
       results = kSumTiles;
       is_results_first = true;
     } else if (is_results_first && tiles <= kSumTiles && tiles != 2) {
-      // A block has all places, so that each weight is read once.
-      places = tiles;
+      // A block has all positions, so that each weight is read once.
+      positions = tiles;
       results = 1;
     }
   }
@@ -280,22 +282,22 @@ class Run {
         range_(range),
         finish_{finish_for<1>(c), finish_for<2>(c), nullptr, finish_for<4>(c)} {
     first_beyond_ = first_beyond(c, layout);
-    if (range.last_places <= first_beyond_) return;
-    const int64_t begin = first_beyond_ * layout.tile_places * layout.place_bytes;
-    const int64_t there = layout.places * layout.place_bytes - begin;
+    if (range.last_positions <= first_beyond_) return;
+    const int64_t begin = first_beyond_ * layout.tile_positions * layout.position_bytes;
+    const int64_t there = layout.positions * layout.position_bytes - begin;
     std::memcpy(scratch, tensors.source + begin, static_cast<size_t>(there));
     std::memset(scratch + there, 0, static_cast<size_t>(bytes_beyond(c, layout) - there));
     beyond_ = scratch;
   }
 
   void run() {
-    const Tiles tiles(layout_.tile_places);
-    const int64_t tile_bytes = layout_.tile_places * layout_.place_bytes;
+    const Tiles tiles(layout_.tile_positions);
+    const int64_t tile_bytes = layout_.tile_positions * layout_.position_bytes;
     const int64_t most = std::clamp<int64_t>(kChunkBytes / tile_bytes, kSumTiles, kChunkTiles);
-    for (int64_t p = range_.first_places; p < range_.last_places; p += most) {
+    for (int64_t p = range_.first_positions; p < range_.last_positions; p += most) {
       chunk_ = range_;
-      chunk_.first_places = p;
-      chunk_.last_places = std::min(p + most, range_.last_places);
+      chunk_.first_positions = p;
+      chunk_.last_positions = std::min(p + most, range_.last_positions);
       shape_ = Shape(c_, layout_, chunk_);
       find_rows();
       make_chunk();
@@ -304,7 +306,7 @@ class Run {
   }
 
  private:
-  // A chunk is places that are multiplied by all weights before the next ones. It fits the L2
+  // A chunk is positions that are multiplied by all weights before the next ones. It fits the L2
   // cache.
   static constexpr int64_t kChunkBytes = 512 << 10;
   static constexpr int64_t kChunkTiles = 256;
@@ -314,51 +316,53 @@ class Run {
   void make_chunk() {
     if (shape_.is_results_first) {
       for (int64_t r = chunk_.first_results; r < chunk_.last_results; r += results_at(r)) {
-        for (int64_t p = chunk_.first_places; p < chunk_.last_places; p += shape_.places)
+        for (int64_t p = chunk_.first_positions; p < chunk_.last_positions; p += shape_.positions)
           make(p, r);
       }
     } else {
-      for (int64_t p = chunk_.first_places; p < chunk_.last_places; p += shape_.places) {
+      for (int64_t p = chunk_.first_positions; p < chunk_.last_positions; p += shape_.positions) {
         for (int64_t r = chunk_.first_results; r < chunk_.last_results; r += results_at(r))
           make(p, r);
       }
     }
   }
 
-  /// Sets the target index of each place of the chunk.
+  /// Sets the target index of each position of the chunk.
   void find_rows() {
-    const int64_t first = chunk_.first_places * layout_.tile_places;
-    const int64_t end = std::min(chunk_.last_places * layout_.tile_places, layout_.places);
-    const int64_t tiles = chunk_.last_places - chunk_.first_places;
-    std::fill_n(rows_.begin(), tiles * layout_.tile_places + kSumTiles, kNowhere);
-    for (int64_t line = first / layout_.line_places; line * layout_.line_places < end; ++line) {
+    const int64_t first = chunk_.first_positions * layout_.tile_positions;
+    const int64_t end = std::min(chunk_.last_positions * layout_.tile_positions, layout_.positions);
+    const int64_t tiles = chunk_.last_positions - chunk_.first_positions;
+    std::fill_n(rows_.begin(), tiles * layout_.tile_positions + kSumTiles, kNowhere);
+    for (int64_t line = first / layout_.line_positions; line * layout_.line_positions < end;
+         ++line) {
       const int64_t y = line % layout_.image_lines;
       if (y >= c_.target[0]) continue;
       const int64_t row = (line / layout_.image_lines * c_.target[0] + y) * c_.target[1];
-      const int64_t begin = line * layout_.line_places;
+      const int64_t begin = line * layout_.line_positions;
       const int64_t last = std::min(c_.target[1], end - begin);
       for (int64_t x = std::max<int64_t>(first - begin, 0); x < last; ++x)
         rows_[static_cast<size_t>(begin + x - first)] = static_cast<int32_t>(row + x);
     }
   }
 
-  void make(int64_t first_places, int64_t first_results) {
-    const int64_t places = std::min(shape_.places, chunk_.last_places - first_places);
+  void make(int64_t first_positions, int64_t first_results) {
+    const int64_t positions = std::min(shape_.positions, chunk_.last_positions - first_positions);
     const int64_t results = results_at(first_results);
     Block block;
-    for (int64_t i = 0; i < places; ++i)
-      block.places[static_cast<size_t>(i)] = place(first_places + i);
-    block.place_bytes = layout_.place_bytes;
+    for (int64_t i = 0; i < positions; ++i)
+      block.positions[static_cast<size_t>(i)] = position(first_positions + i);
+    block.position_bytes = layout_.position_bytes;
     block.offsets = layout_.offsets.data();
     block.steps = c_.order.steps();
     block.weights = c_.weights + first_results * block.steps * kTileWeights;
     block.starts = c_.starts + first_results * kTileChannels;
-    look_ahead(block, first_places, first_results, results);
+    look_ahead(block, first_positions, first_results, results);
     const auto& ways = c_.is_signed ? kMultiply<true> : kMultiply<false>;
-    ways[static_cast<size_t>(places) - 1][static_cast<size_t>(results) - 1](block);
+    ways[static_cast<size_t>(positions) - 1][static_cast<size_t>(results) - 1](block);
     finish_pending();
-    store_sums(sums_, places * results);
-    pending_ = {first_places, first_places + places, first_results, first_results + results};
+    store_sums(sums_, positions * results);
+    pending_ = {first_positions, first_positions + positions, first_results,
+                first_results + results};
     if (block.steps < kManySteps) finish_pending();
   }
 
@@ -367,12 +371,12 @@ class Run {
   void finish_pending() {
     const int64_t results = pending_.last_results - pending_.first_results;
     if (results == 0) return;
-    const FinishPlaces finish_places = finish_[static_cast<size_t>(results) - 1];
+    const FinishPositions finish_positions = finish_[static_cast<size_t>(results) - 1];
     const TileSums* sums = sums_;
-    for (int64_t p = pending_.first_places; p < pending_.last_places; ++p, sums += results) {
-      finish_places({c_, tensors_, sums,
-                     rows_.data() + (p - chunk_.first_places) * layout_.tile_places,
-                     layout_.tile_places, pending_.first_results * kTileChannels});
+    for (int64_t p = pending_.first_positions; p < pending_.last_positions; ++p, sums += results) {
+      finish_positions({c_, tensors_, sums,
+                        rows_.data() + (p - chunk_.first_positions) * layout_.tile_positions,
+                        layout_.tile_positions, pending_.first_results * kTileChannels});
     }
     pending_ = {};
   }
@@ -384,29 +388,29 @@ class Run {
   }
 
   /// Sets which share of the next weights the block prefetches.
-  void look_ahead(Block& block, int64_t first_places, int64_t first_results,
+  void look_ahead(Block& block, int64_t first_positions, int64_t first_results,
                   int64_t results) const {
     const int64_t bytes = results * block.steps * kTileWeights;
     block.ahead = block.weights;
     block.ahead_step = 0;
     if (first_results + results >= chunk_.last_results) return;
     if (shape_.is_results_first) {
-      // Each block of places prefetches its share of the next panel.
-      const int64_t tiles = chunk_.last_places - chunk_.first_places;
-      const int64_t blocks = (tiles + shape_.places - 1) / shape_.places;
-      const int64_t number = (first_places - chunk_.first_places) / shape_.places;
+      // Each block of positions prefetches its share of the next panel.
+      const int64_t tiles = chunk_.last_positions - chunk_.first_positions;
+      const int64_t blocks = (tiles + shape_.positions - 1) / shape_.positions;
+      const int64_t number = (first_positions - chunk_.first_positions) / shape_.positions;
       const int64_t share = (results * kTileWeights / kLine + blocks - 1) / blocks * kLine;
       if (number * share >= results * kTileWeights) return;
       block.ahead_step = share;
       block.ahead += bytes + number * share * block.steps;
-    } else if (first_places == chunk_.first_places) {
+    } else if (first_positions == chunk_.first_positions) {
       block.ahead_step = results * kTileWeights;
       block.ahead += bytes;
     }
   }
 
-  [[nodiscard]] const uint8_t* place(int64_t tile) const {
-    const int64_t step = layout_.tile_places * layout_.place_bytes;
+  [[nodiscard]] const uint8_t* position(int64_t tile) const {
+    const int64_t step = layout_.tile_positions * layout_.position_bytes;
     if (tile >= first_beyond_) return beyond_ + (tile - first_beyond_) * step;
     return tensors_.source + tile * step;
   }
@@ -421,8 +425,8 @@ class Run {
   alignas(kLine) Sums sums_;
   int64_t first_beyond_ = 0;
   const uint8_t* beyond_ = nullptr;  // padded copy of the source from there on
-  std::array<int32_t, kChunkTiles * kTilePlaces + kSumTiles> rows_;  // of the chunk's places
-  std::array<FinishPlaces, kSumTiles> finish_;                       // by tiles of results less one
+  std::array<int32_t, kChunkTiles * kTilePositions + kSumTiles> rows_;  // of the chunk's positions
+  std::array<FinishPositions, kSumTiles> finish_;  // by tiles of results less one
 };
 
 }  // namespace

@@ -40,16 +40,16 @@ TileLayout::TileLayout(const TileConvolution& c) : is_copied(!is_plain(c)) {
     // Between the columns that windows one column wide read, nothing is wanted.
     if (order.window[1] == 1 && c.pads[1] == 0) taken_columns = c.strides[1];
     const Columns columns(c, taken_columns);
-    place_bytes = columns.stride * order.channels;
-    line_places = columns.pitch / columns.stride;
+    position_bytes = columns.stride * order.channels;
+    line_positions = columns.pitch / columns.stride;
     image_lines = c.target[0] + (order.window[0] - 1) * c.dilations[0] / c.strides[0];
     for (int64_t i = 0; i < order.window[0]; ++i) {
       const int64_t phase = i * c.dilations[0] % c.strides[0];
       if (std::find(phases.begin(), phases.end(), phase) == phases.end()) phases.push_back(phase);
     }
   } else {
-    place_bytes = order.channels;
-    line_places = c.target[1];
+    position_bytes = order.channels;
+    line_positions = c.target[1];
     image_lines = c.target[0];
     phases = {0};
   }
@@ -64,11 +64,11 @@ TileLayout::TileLayout(const TileConvolution& c) : is_copied(!is_plain(c)) {
     for (int64_t step = 0; step < order.steps_of_stretch(); ++step)
       offsets.push_back(first + step * kTileBytes);
   }
-  places = ((c.images - 1) * image_lines + c.target[0] - 1) * line_places + c.target[1];
-  tiles = (places + kTilePlaces - 1) / kTilePlaces;
-  tile_places = (places + tiles - 1) / tiles;
+  positions = ((c.images - 1) * image_lines + c.target[0] - 1) * line_positions + c.target[1];
+  tiles = (positions + kTilePositions - 1) / kTilePositions;
+  tile_positions = (positions + tiles - 1) / tiles;
   if (!is_copied) return;
-  const int64_t read = (tiles * tile_places - 1) * place_bytes +
+  const int64_t read = (tiles * tile_positions - 1) * position_bytes +
                        *std::max_element(offsets.begin(), offsets.end()) + kTileBytes;
   size_bytes = std::max(read, lines(c) * line_bytes() + c.pads[1] * order.channels);
 }
@@ -76,8 +76,8 @@ TileLayout::TileLayout(const TileConvolution& c) : is_copied(!is_plain(c)) {
 bool has_more_weights(const TileConvolution& c, const TileLayout& layout, const TileRange& range) {
   const int64_t weights =
       (range.last_results - range.first_results) * c.order.steps() * kTileWeights;
-  const int64_t source =
-      (range.last_places - range.first_places) * layout.tile_places * layout.place_bytes;
+  const int64_t source = (range.last_positions - range.first_positions) * layout.tile_positions *
+                         layout.position_bytes;
   return weights > source;
 }
 

@@ -10,35 +10,35 @@ namespace {
 
 /// Division of the tiles of a convolution into a grid of parts; each runs on one thread.
 struct Parts {
-  int64_t of_places = 1;
+  int64_t of_positions = 1;
   int64_t of_results = 1;
 
   Parts(const TileConvolution& c, const TileLayout& layout, int64_t threads) {
     if (threads == 1) return;
     constexpr int64_t kResultsOfUnit = 4;  // a cache line
-    constexpr int64_t kPlacesOfUnit = 2;
+    constexpr int64_t kPositionsOfUnit = 2;
     constexpr int64_t kFinish = 10;           // cost of a tile's epilogue, in tile products
     constexpr int64_t kLeastProducts = 1500;  // of a part: some 10 us
     constexpr int64_t kPartsPerThread = 4;
     const int64_t products = layout.tiles * c.result_tiles() * (c.order.steps() + kFinish);
     const int64_t wanted = std::min(threads * kPartsPerThread, 1 + products / kLeastProducts);
-    const int64_t places = (layout.tiles + kPlacesOfUnit - 1) / kPlacesOfUnit;
+    const int64_t positions = (layout.tiles + kPositionsOfUnit - 1) / kPositionsOfUnit;
     const int64_t results = (c.result_tiles() + kResultsOfUnit - 1) / kResultsOfUnit;
     // Threads divide the larger of weights and source, and share the other.
     if (has_more_weights(c, layout, {0, layout.tiles, 0, c.result_tiles()})) {
       of_results = std::min(wanted, results);
-      of_places = std::min(places, (wanted + of_results - 1) / of_results);
+      of_positions = std::min(positions, (wanted + of_results - 1) / of_results);
     } else {
-      of_places = std::min(wanted, places);
-      of_results = std::min(results, (wanted + of_places - 1) / of_places);
+      of_positions = std::min(wanted, positions);
+      of_results = std::min(results, (wanted + of_positions - 1) / of_positions);
     }
   }
-  [[nodiscard]] int64_t count() const { return of_places * of_results; }
+  [[nodiscard]] int64_t count() const { return of_positions * of_results; }
   [[nodiscard]] TileRange range(const TileConvolution& c, const TileLayout& layout,
                                 int64_t part) const {
-    const int64_t place = part % of_places;
-    const int64_t result = part / of_places;
-    return {place * layout.tiles / of_places, (place + 1) * layout.tiles / of_places,
+    const int64_t position = part % of_positions;
+    const int64_t result = part / of_positions;
+    return {position * layout.tiles / of_positions, (position + 1) * layout.tiles / of_positions,
             result * c.result_tiles() / of_results, (result + 1) * c.result_tiles() / of_results};
   }
 };

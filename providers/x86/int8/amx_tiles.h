@@ -10,8 +10,8 @@
 
 namespace gantry::x86 {
 
-constexpr int kSumTiles = 4;        ///< tmm0 to tmm3
-constexpr int kFirstPlaceTile = 4;  ///< tmm4 and tmm5, a row for each place
+constexpr int kSumTiles = 4;           ///< tmm0 to tmm3
+constexpr int kFirstPositionTile = 4;  ///< tmm4 and tmm5, a row for each position
 constexpr int kFirstWeightTile = 6;
 
 /// Operand of LDTILECFG.
@@ -24,15 +24,16 @@ struct alignas(64) TileConfiguration {
 };
 static_assert(sizeof(TileConfiguration) == 64);
 
-/// Configures the thread's tiles, with `places` rows in those of sums and of the source, and
+/// Configures the thread's tiles, with `positions` rows in those of sums and of the source, and
 /// releases them. Any other configuration of the thread is lost.
 class Tiles {
  public:
-  explicit Tiles(int64_t places) {
+  explicit Tiles(int64_t positions) {
     TileConfiguration configuration;
     for (size_t i = 0; i < 8; ++i) {
       configuration.row_bytes[i] = kTileBytes;
-      configuration.rows[i] = static_cast<uint8_t>(i < kFirstWeightTile ? places : kTileBytes / 4);
+      configuration.rows[i] =
+          static_cast<uint8_t>(i < kFirstWeightTile ? positions : kTileBytes / 4);
     }
     asm volatile("ldtilecfg %0" ::"m"(configuration));
   }
@@ -58,12 +59,14 @@ inline void store_tile(void* to, int64_t distance) {
   asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(distance), "i"(kTile) : "memory");
 }
 
-template <bool kSigned, int kSum, int kPlaces, int kWeights>
+template <bool kSigned, int kSum, int kPositions, int kWeights>
 inline void multiply_tile() {
   if constexpr (kSigned) {
-    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kPlaces), "i"(kWeights));
+    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kPositions),
+                 "i"(kWeights));
   } else {
-    asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kPlaces), "i"(kWeights));
+    asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kPositions),
+                 "i"(kWeights));
   }
 }
 

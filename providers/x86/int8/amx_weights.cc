@@ -12,7 +12,7 @@
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kQuad = 4;  // bytes of a place that one lane multiplies
+constexpr int64_t kQuad = 4;  // bytes of a position that one lane multiplies
 
 /// Packs a tile of results. Requires that `target` is zero.
 void fill_results(const PlainTileWeights& plain, const TileOrder& order, int64_t tile,

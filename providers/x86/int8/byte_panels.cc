@@ -48,8 +48,8 @@ BytePanelsLayout::BytePanelsLayout(int64_t quads, const ExtraCounts& extras)
   for (const int32_t count : extras) ends_.push_back(end += count);
   extra_count_ = end;
   sums_ = panels_ * quads_ * kQuadBytes;
-  ends_place_ = sums_ + panels_ * kWidenedPanel * int64_t{sizeof(int32_t)};
-  extra_quads_ = lines(ends_place_ + panels_ * 2 * int64_t{sizeof(int32_t)});
+  ends_position_ = sums_ + panels_ * kWidenedPanel * int64_t{sizeof(int32_t)};
+  extra_quads_ = lines(ends_position_ + panels_ * 2 * int64_t{sizeof(int32_t)});
   extra_weights_ = lines(extra_quads_ + extra_count_ * int64_t{sizeof(int32_t)});
 }
 
@@ -58,7 +58,7 @@ int64_t BytePanelsLayout::size_bytes() const { return extra_weights_ + extra_cou
 BytePanels BytePanelsLayout::of(const void* memory) const {
   const auto* bytes = static_cast<const std::byte*>(memory);
   return {reinterpret_cast<const int8_t*>(bytes), reinterpret_cast<const int32_t*>(bytes + sums_),
-          reinterpret_cast<const int32_t*>(bytes + ends_place_),
+          reinterpret_cast<const int32_t*>(bytes + ends_position_),
           reinterpret_cast<const int32_t*>(bytes + extra_quads_),
           reinterpret_cast<const int8_t*>(bytes + extra_weights_)};
 }
@@ -72,13 +72,13 @@ void BytePanelsLayout::pack(void* memory, int64_t index) const {
     for (int64_t i = 0; i < kQuadBytes; ++i) sums[i / 4] += weights[i];
   }
   for (int64_t half = 2 * index; half < 2 * index + 2; ++half) {
-    const auto place = static_cast<size_t>(half);
-    reinterpret_cast<int32_t*>(bytes + ends_place_)[half] = ends_[place];
-    auto extra = half > 0 ? int64_t{ends_[place - 1]} : 0;
+    const auto position = static_cast<size_t>(half);
+    reinterpret_cast<int32_t*>(bytes + ends_position_)[half] = ends_[position];
+    auto extra = half > 0 ? int64_t{ends_[position - 1]} : 0;
     for (int64_t quad = 0; quad < quads_; ++quad) {
       int8_t* const weights = panel(memory, index) + quad * kQuadBytes + half % 2 * kHalfBytes;
       if (!may_saturate_in(weights)) continue;
-      if (extra == ends_[place]) {
+      if (extra == ends_[position]) {
         throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                          "int8 weights have more pairs that could saturate than was kept of them");
       }

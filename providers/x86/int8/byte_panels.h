@@ -42,7 +42,7 @@ class BytePanelsLayout {
   int64_t extra_count_;
   // Offsets in bytes:
   int64_t sums_;
-  int64_t ends_place_;
+  int64_t ends_position_;
   int64_t extra_quads_;
   int64_t extra_weights_;
 };

@@ -18,12 +18,12 @@ namespace gantry::x86::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
-/// Computes the sums of a panel's channels for kPlaces target pixels, [kPlaces, kWidenedPanel].
-/// `channel`: the first one; `weights`: of the panel.
-template <class Byte, int kPlaces>
+/// Computes the sums of a panel's channels for kPositions target pixels, [kPositions,
+/// kWidenedPanel]. `channel`: the first one; `weights`: of the panel.
+template <class Byte, int kPositions>
 void multiply_channels(const DepthwiseWindows& windows, int64_t channel, const int8_t* weights,
                        const int32_t* initial, int32_t* sums) {
-  for (int64_t i = 0; i < kPlaces * kWidenedPanel; ++i) {
+  for (int64_t i = 0; i < kPositions * kWidenedPanel; ++i) {
     const int64_t c = i % kWidenedPanel;
     const uint8_t** taps = windows.taps + i / kWidenedPanel * 2 * windows.pairs;
     sums[i] = initial[c];
@@ -51,19 +51,19 @@ HWY_INLINE hn::Vec<D16> widen_part(D16 d16, V8 low, V8 high, int v) {
   }
 }
 
-/// Computes the sums of a panel's channels for kPlaces target pixels, [kPlaces, kWidenedPanel].
-/// `channel`: the first one; `weights`: of the panel.
-template <class Byte, int kPlaces>
+/// Computes the sums of a panel's channels for kPositions target pixels, [kPositions,
+/// kWidenedPanel]. `channel`: the first one; `weights`: of the panel.
+template <class Byte, int kPositions>
 HWY_INLINE void multiply_channels(const DepthwiseWindows& windows, int64_t channel,
                                   const int8_t* weights, const int32_t* initial, int32_t* sums) {
   const hn::Repartition<int16_t, I32> d16;
   const hn::Rebind<int8_t, decltype(d16)> d8;
   const hn::FixedTag<Byte, kWidenedPanel> d_panel;
   const I32 d32;
-  V32I all[kPlaces * kVectorsOfPanel];
+  V32I all[kPositions * kVectorsOfPanel];
   // Unrolled, here and below, so that the sums stay in registers.
 #pragma GCC unroll 16
-  for (int i = 0; i < kPlaces * kVectorsOfPanel; ++i)
+  for (int i = 0; i < kPositions * kVectorsOfPanel; ++i)
     all[i] = hn::LoadU(d32, initial + i % kVectorsOfPanel * kLanes);
   for (int64_t pair = 0; pair < windows.pairs; ++pair) {
     hn::Vec<decltype(d16)> both[kVectorsOfPanel];
@@ -73,7 +73,7 @@ HWY_INLINE void multiply_channels(const DepthwiseWindows& windows, int64_t chann
           hn::PromoteTo(d16, hn::LoadU(d8, weights + (pair * kWidenedPanel + v * kLanes) * 2));
     }
 #pragma GCC unroll 4
-    for (int p = 0; p < kPlaces; ++p) {
+    for (int p = 0; p < kPositions; ++p) {
       const uint8_t** taps = windows.taps + (p * windows.pairs + pair) * 2;
       const auto a = hn::LoadU(d_panel, reinterpret_cast<const Byte*>(taps[0] + channel));
       const auto b = hn::LoadU(d_panel, reinterpret_cast<const Byte*>(taps[1] + channel));
@@ -87,39 +87,40 @@ HWY_INLINE void multiply_channels(const DepthwiseWindows& windows, int64_t chann
     }
   }
 #pragma GCC unroll 16
-  for (int i = 0; i < kPlaces * kVectorsOfPanel; ++i) hn::StoreU(all[i], d32, sums + i * kLanes);
+  for (int i = 0; i < kPositions * kVectorsOfPanel; ++i) hn::StoreU(all[i], d32, sums + i * kLanes);
 }
 
 #endif
 
-static_assert(kRowsOfStore <= kMostPlacesTogether);
+static_assert(kRowsOfStore <= kMostPositionsTogether);
 
-/// Computes all channels of kPlaces target pixels from `place` on. Requires their windows.taps.
-template <class Byte, int kPlaces>
-void multiply_together(const WidenedConvolution& c, const WidenedTensors& tensors, int64_t place,
+/// Computes all channels of kPositions target pixels from `position` on. Requires their
+/// windows.taps.
+template <class Byte, int kPositions>
+void multiply_together(const WidenedConvolution& c, const WidenedTensors& tensors, int64_t position,
                        const DepthwiseWindows& windows) {
-  HWY_ALIGN int32_t sums[kPlaces * kWidenedPanel];
+  HWY_ALIGN int32_t sums[kPositions * kWidenedPanel];
   for (int64_t first = 0; first < c.groups; first += kWidenedPanel) {
     const int64_t count = std::min(kWidenedPanel, c.groups - first);
     int64_t channel = first;
     if (count < kWidenedPanel) {  // nothing beyond the tensor is read
-      for (int64_t t = 0; t < kPlaces * 2 * windows.pairs; ++t) {
+      for (int64_t t = 0; t < kPositions * 2 * windows.pairs; ++t) {
         uint8_t* to = windows.last + t * kWidenedPanel;
         std::memcpy(to, windows.taps[t] + first, static_cast<size_t>(count));
         windows.taps[t] = to;
       }
       channel = 0;
     }
-    multiply_channels<Byte, kPlaces>(windows, channel, c.weights + first * windows.pairs * 2,
-                                     windows.initial + first, sums);
-    finish_rows<kPlaces>(c, tensors, sums, first, place * c.groups + first, c.groups, count);
+    multiply_channels<Byte, kPositions>(windows, channel, c.weights + first * windows.pairs * 2,
+                                        windows.initial + first, sums);
+    finish_rows<kPositions>(c, tensors, sums, first, position * c.groups + first, c.groups, count);
   }
 }
 
 /// Computes target pixels [first, first + count).
 template <class Byte>
-void multiply_places(const WidenedConvolution& c, const WidenedTensors& tensors, int64_t first,
-                     int64_t count, const DepthwiseWindows& windows) {
+void multiply_positions(const WidenedConvolution& c, const WidenedTensors& tensors, int64_t first,
+                        int64_t count, const DepthwiseWindows& windows) {
   WidenedPosition at(c, tensors.source, first);
   for (int64_t done = 0; done < count;) {
     const int64_t together = count - done < kRowsOfStore ? 1 : kRowsOfStore;

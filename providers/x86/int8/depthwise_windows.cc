@@ -26,10 +26,10 @@ void subtract_zeros(const WidenedConvolution& c, int32_t* initial) {
 int64_t depthwise_windows_bytes(const WidenedConvolution& c) {
   const int64_t taps = 2 * c.pairs();
   const int64_t padded = c.panels() * kWidenedPanel;
-  return taps * kMostPlacesTogether * static_cast<int64_t>(sizeof(uint8_t*)) +
+  return taps * kMostPositionsTogether * static_cast<int64_t>(sizeof(uint8_t*)) +
          taps * static_cast<int64_t>(sizeof(int64_t)) +
          padded * static_cast<int64_t>(sizeof(int32_t)) + padded +
-         kMostPlacesTogether * taps * kWidenedPanel;
+         kMostPositionsTogether * taps * kWidenedPanel;
 }
 
 DepthwiseWindows prepare_windows(const WidenedConvolution& c, void* memory) {
@@ -38,7 +38,7 @@ DepthwiseWindows prepare_windows(const WidenedConvolution& c, void* memory) {
   DepthwiseWindows windows = {};
   windows.pairs = c.pairs();
   windows.taps = reinterpret_cast<const uint8_t**>(memory);
-  auto* offsets = reinterpret_cast<int64_t*>(windows.taps + kMostPlacesTogether * taps);
+  auto* offsets = reinterpret_cast<int64_t*>(windows.taps + kMostPositionsTogether * taps);
   auto* initial = reinterpret_cast<int32_t*>(offsets + taps);
   auto* padding = reinterpret_cast<uint8_t*>(initial + padded);
   std::fill_n(offsets, taps, int64_t{0});

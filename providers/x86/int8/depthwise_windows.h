@@ -10,16 +10,16 @@
 namespace gantry::x86 {
 
 /// Most target pixels that are computed at once.
-constexpr int64_t kMostPlacesTogether = 4;
+constexpr int64_t kMostPositionsTogether = 4;
 
 /// Views of the memory of prepare_windows().
 struct DepthwiseWindows {
-  const uint8_t** taps;    ///< [kMostPlacesTogether, 2 * pairs]: the channels of each tap's pixel
-  int64_t pairs;           ///< of taps
+  const uint8_t** taps;  ///< [kMostPositionsTogether, 2 * pairs]: the channels of each tap's pixel
+  int64_t pairs;         ///< of taps
   const int64_t* offsets;  ///< [2 * pairs]: from the first tap, if none is in the padding
   const int32_t* initial;  ///< [padded channels]: initial sums, which compensate the zero point
   const uint8_t* padding;  ///< a pixel of the source's zero point
-  uint8_t* last;           ///< [kMostPlacesTogether, 2 * pairs, kWidenedPanel]: partial panels
+  uint8_t* last;           ///< [kMostPositionsTogether, 2 * pairs, kWidenedPanel]: partial panels
 };
 
 /// Bytes of memory for prepare_windows().

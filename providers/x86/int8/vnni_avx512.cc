@@ -22,7 +22,7 @@ constexpr int64_t rows_for(int64_t vectors) {
 }
 
 /// Operands of a tile.
-struct Place {
+struct Position {
   const uint8_t* source;  // the first image
   const uint8_t* addend;  // of the tile's first result; null: none
   uint8_t* target;        // the tile's first result
@@ -36,7 +36,7 @@ struct Place {
 using Pixels = const uint8_t* [kMostTaps][kMostRows];
 
 /// Finds the source pixel of each tap of each row.
-void find_pixels(const VnniConvolution& c, const Place& at, int64_t rows, Pixels& pixels) {
+void find_pixels(const VnniConvolution& c, const Position& at, int64_t rows, Pixels& pixels) {
   if (c.is_plain()) {
     for (int64_t r = 0; r < rows; ++r) pixels[0][r] = at.source + (at.pixel + r) * c.channels;
     return;
@@ -96,8 +96,8 @@ GANTRY_VNNI inline void store_bytes(const __m512 (&x)[kVectors], const VnniConvo
 
 /// Applies the epilogue to a row's sums and stores them.
 template <int kVectors>
-GANTRY_VNNI inline void finish_row(const __m512i* sums, const VnniConvolution& c, const Place& at,
-                                   int64_t row, __mmask16 last) {
+GANTRY_VNNI inline void finish_row(const __m512i* sums, const VnniConvolution& c,
+                                   const Position& at, int64_t row, __mmask16 last) {
   __m512 x[kVectors];
   const uint8_t* addends[kVectors];
   __mmask16 lanes[kVectors];
@@ -119,7 +119,7 @@ GANTRY_VNNI inline void finish_row(const __m512i* sums, const VnniConvolution& c
 }
 
 template <int kRows, int kVectors>
-GANTRY_VNNI void make_tile(const VnniConvolution& c, const Place& at) {
+GANTRY_VNNI void make_tile(const VnniConvolution& c, const Position& at) {
   Pixels pixels;
   find_pixels(c, at, kRows, pixels);
   const int64_t steps = c.taps() * c.channels / kByteQuad;
@@ -155,7 +155,7 @@ GANTRY_VNNI void make_tile(const VnniConvolution& c, const Place& at) {
   for (int r = 0; r < kRows; ++r) finish_row<kVectors>(sums[r], c, at, r, last);
 }
 
-using MakeTile = void (*)(const VnniConvolution&, const Place&);
+using MakeTile = void (*)(const VnniConvolution&, const Position&);
 
 template <int kVectors, int... kRows>
 constexpr std::array<MakeTile, kMostRows> tiles_for(std::integer_sequence<int, kRows...>) {
@@ -205,15 +205,15 @@ void convolve_tiles(const VnniConvolution& c, const uint8_t* source, const uint8
       const int64_t first = rows.before(tile);
       const int64_t count = rows.before(tile + 1) - first;
       const int64_t channel = panel * kPanelChannels;
-      const int64_t place = first * c.results + channel;
-      const Place at{source,
-                     addend ? addend + place : nullptr,
-                     static_cast<uint8_t*>(target) + place * size,
-                     first,
-                     channel,
-                     weights,
-                     is_next ? next + tile * share : weights,
-                     share};
+      const int64_t position = first * c.results + channel;
+      const Position at{source,
+                        addend ? addend + position : nullptr,
+                        static_cast<uint8_t*>(target) + position * size,
+                        first,
+                        channel,
+                        weights,
+                        is_next ? next + tile * share : weights,
+                        share};
       kTiles[static_cast<size_t>(vectors) - 1][static_cast<size_t>(count) - 1](c, at);
     }
     begin -= tiles;

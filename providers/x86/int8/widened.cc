@@ -26,8 +26,8 @@ constexpr int kTileRows = kHasManyRegisters ? 12 : kLanes == 8 ? 6 : 3;
 
 /// A task: some target pixels and some panels of a group.
 struct WidenedBlock {
-  int64_t place;
-  int64_t places;
+  int64_t position;
+  int64_t positions;
   int64_t group;
   int64_t panel;
   int64_t panels;
@@ -101,15 +101,15 @@ void gather_row(const WidenedConvolution& c, const WidenedPosition& at, int64_t 
 /// Gathers all rows of a block. The rows of a matmul are consecutive in the source.
 void gather_rows(const WidenedConvolution& c, const WidenedTensors& tensors,
                  const WidenedBlock& block, int16_t* to) {
-  WidenedPosition at(c, tensors.source, block.place);
+  WidenedPosition at(c, tensors.source, block.position);
   if (c.is_product() && c.channels % 2 == 0) {
     const uint8_t* from = at.first_tap();
-    const int64_t count = block.places * c.channels;
+    const int64_t count = block.positions * c.channels;
     c.is_signed ? widen<int8_t>(from, count, c.source_zero, to)
                 : widen<uint8_t>(from, count, c.source_zero, to);
     return;
   }
-  for (int64_t r = 0; r < block.places; ++r, at.next())
+  for (int64_t r = 0; r < block.positions; ++r, at.next())
     gather_row(c, at, block.group, to + r * c.pairs() * 2);
 }
 
@@ -137,9 +137,9 @@ void gather_bytes(const WidenedConvolution& c, const WidenedPosition& at, int64_
 /// All rows of a block as u8: the source itself, or copies in `scratch`.
 const uint8_t* gather_rows_of_bytes(const WidenedConvolution& c, const WidenedTensors& tensors,
                                     const WidenedBlock& block, uint8_t* scratch) {
-  WidenedPosition at(c, tensors.source, block.place);
+  WidenedPosition at(c, tensors.source, block.position);
   if (c.is_product() && c.channels % 4 == 0 && !c.is_signed) return at.first_tap();
-  for (int64_t r = 0; r < block.places; ++r, at.next())
+  for (int64_t r = 0; r < block.positions; ++r, at.next())
     gather_bytes(c, at, block.group, scratch + r * c.quads() * 4);
   return scratch;
 }
@@ -212,8 +212,8 @@ HWY_INLINE void multiply_panels(const WidenedConvolution& c, const WidenedTensor
   HWY_ALIGN int32_t sums[kMost * kPanels * kWidenedPanel];
   const std::integral_constant<int, kPanels> panels;
   const int64_t step = c.groups * c.results;
-  for (int64_t r = 0; r < block.places;) {
-    const int64_t left = block.places - r;
+  for (int64_t r = 0; r < block.positions;) {
+    const int64_t left = block.positions - r;
     int64_t made = 0;
     const auto take = [&](auto rows) HWY_ATTR {
       made = rows;
@@ -232,7 +232,7 @@ HWY_INLINE void multiply_panels(const WidenedConvolution& c, const WidenedTensor
         finish_rows<decltype(rows)::value>(
             c, tensors, sums + ((p - panel) * made + i) * kWidenedPanel,
             (block.group * c.panels() + p) * kWidenedPanel,
-            (block.place + r + i) * step + block.group * c.results + first, step,
+            (block.position + r + i) * step + block.group * c.results + first, step,
             std::min(kWidenedPanel, c.results - first));
       };
       int64_t i = 0;
@@ -292,23 +292,23 @@ void multiply_bytes_of_block(const WidenedConvolution& c, const WidenedTensors& 
 
 void convolve_widened_here(const WidenedConvolution& c, const WidenedTensors& tensors,
                            int64_t begin, int64_t end, int16_t* scratch) {
-  const WidenedTasks tasks(c, tensors.places);
+  const WidenedTasks tasks(c, tensors.positions);
   const DepthwiseWindows windows =
       c.is_depthwise() ? prepare_windows(c, scratch) : DepthwiseWindows{};
   for (int64_t task = begin; task < end; ++task) {
-    const int64_t place = task / tasks.parts * tasks.places;
-    const int64_t count = std::min(tasks.places, tensors.places - place);
+    const int64_t position = task / tasks.parts * tasks.positions;
+    const int64_t count = std::min(tasks.positions, tensors.positions - position);
     if (c.is_depthwise()) {
       if (c.is_signed) {
-        multiply_places<int8_t>(c, tensors, place, count, windows);
+        multiply_positions<int8_t>(c, tensors, position, count, windows);
       } else {
-        multiply_places<uint8_t>(c, tensors, place, count, windows);
+        multiply_positions<uint8_t>(c, tensors, position, count, windows);
       }
       continue;
     }
     const int64_t part = task % tasks.parts;
     const int64_t panel = part % tasks.stretches * kWidenedPanelsOfTask;
-    const WidenedBlock block{place, count, part / tasks.stretches, panel,
+    const WidenedBlock block{position, count, part / tasks.stretches, panel,
                              std::min(kWidenedPanelsOfTask, c.panels() - panel)};
     if (c.bytes.weights) {
       multiply_bytes_of_block(c, tensors, block, reinterpret_cast<uint8_t*>(scratch));
@@ -326,8 +326,8 @@ namespace gantry::x86 {
 
 HWY_EXPORT(convolve_widened_here);
 
-int64_t widened_tasks_of(const WidenedConvolution& convolution, int64_t places) {
-  return WidenedTasks(convolution, places).count;
+int64_t widened_tasks_of(const WidenedConvolution& convolution, int64_t positions) {
+  return WidenedTasks(convolution, positions).count;
 }
 
 int64_t widened_scratch_of(const WidenedConvolution& convolution) {
@@ -340,10 +340,10 @@ int64_t widened_scratch_of(const WidenedConvolution& convolution) {
 }
 
 void convolve_widened(const WidenedConvolution& convolution, const uint8_t* source,
-                      const uint8_t* addend, void* target, int64_t places, int64_t begin,
+                      const uint8_t* addend, void* target, int64_t positions, int64_t begin,
                       int64_t end, int16_t* scratch) {
   keep_to_allowed_instructions();
-  const WidenedTensors tensors{source, addend, static_cast<uint8_t*>(target), places};
+  const WidenedTensors tensors{source, addend, static_cast<uint8_t*>(target), positions};
   HWY_DYNAMIC_DISPATCH(convolve_widened_here)(convolution, tensors, begin, end, scratch);
 }
 

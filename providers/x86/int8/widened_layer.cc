@@ -208,9 +208,9 @@ void WidenedLayer::run(sdk::Call& call, const WidenedConvolution& window, int64_
   c.step_count = steps_.size();
   c.target_type = form_.target_type;
   c.target_zero = form_.target_zero;
-  const int64_t places = images * c.target[0] * c.target[1] * c.target[2];
-  const int64_t tasks = widened_tasks_of(c, places);
-  const int64_t products = places * c.groups * c.results * c.taps() * c.channels;
+  const int64_t positions = images * c.target[0] * c.target[1] * c.target[2];
+  const int64_t tasks = widened_tasks_of(c, positions);
+  const int64_t products = positions * c.groups * c.results * c.taps() * c.channels;
   const int64_t parts = std::min(
       {tasks, 1 + products / kProductsPerThread, static_cast<int64_t>(call.thread_count())});
   const int64_t scratch = widened_scratch_of(c);
@@ -219,7 +219,7 @@ void WidenedLayer::run(sdk::Call& call, const WidenedConvolution& window, int64_
   call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     const FlushDenormals flush;
     convolve_widened(c, static_cast<const uint8_t*>(tensors.source),
-                     static_cast<const uint8_t*>(tensors.addend), tensors.target, places,
+                     static_cast<const uint8_t*>(tensors.addend), tensors.target, positions,
                      begin * tasks / parts, end * tasks / parts, rows + begin * scratch);
   });
 }

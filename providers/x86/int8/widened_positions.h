@@ -14,21 +14,21 @@ struct WidenedTensors {
   const uint8_t* source;
   const uint8_t* addend;  ///< null: none
   uint8_t* target;
-  int64_t places;  ///< pixels of the target, of all images
+  int64_t positions;  ///< pixels of the target, of all images
 };
 
 /// A target pixel and its window on the source. Borrows both arguments of the constructor.
 class WidenedPosition {
  public:
-  WidenedPosition(const WidenedConvolution& convolution, const uint8_t* source, int64_t place)
+  WidenedPosition(const WidenedConvolution& convolution, const uint8_t* source, int64_t position)
       : c_(convolution) {
     for (size_t axis = 3; axis-- > 0;) {
-      index_[axis] = place % c_.target[axis];
+      index_[axis] = position % c_.target[axis];
       start_[axis] = index_[axis] * c_.strides[axis] - c_.pads[axis];
       starts_inside_[axis] = c_.source[axis] - (c_.window[axis] - 1) * c_.dilations[axis];
-      place /= c_.target[axis];
+      position /= c_.target[axis];
     }
-    image_ = source + place * image_size();
+    image_ = source + position * image_size();
   }
 
   /// Moves to the next pixel.
@@ -87,22 +87,22 @@ inline int64_t widened_positions_of(const WidenedConvolution& convolution) {
   constexpr int64_t kElements = 1 << 16;
   constexpr int64_t kStep = 12;
   constexpr int64_t kMost = 48;
-  const int64_t places = kElements / (convolution.pairs() * 2) / kStep * kStep;
-  return std::clamp(places, kStep, kMost);
+  const int64_t positions = kElements / (convolution.pairs() * 2) / kStep * kStep;
+  return std::clamp(positions, kStep, kMost);
 }
 
 struct WidenedTasks {
-  int64_t places;     ///< target pixels of a task
+  int64_t positions;  ///< target pixels of a task
   int64_t stretches;  ///< parts of a group's panels
   int64_t parts;      ///< parts of all channels
   int64_t count;      ///< number of tasks
 
-  WidenedTasks(const WidenedConvolution& c, int64_t all_places)
-      : places(widened_positions_of(c)),
+  WidenedTasks(const WidenedConvolution& c, int64_t all_positions)
+      : positions(widened_positions_of(c)),
         stretches(
             c.is_depthwise() ? 1 : (c.panels() + kWidenedPanelsOfTask - 1) / kWidenedPanelsOfTask),
         parts(c.is_depthwise() ? 1 : c.groups * stretches),
-        count((all_places + places - 1) / places * parts) {}
+        count((all_positions + positions - 1) / positions * parts) {}
 };
 
 }  // namespace gantry::x86

@@ -79,9 +79,9 @@ HWY_INLINE void finish_rows(const WidenedConvolution& c, const WidenedTensors& t
   V32 x[kRows * kVectorsOfPanel];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows * kVectorsOfPanel; ++i) {
-    const int64_t place = padded + i % kVectorsOfPanel * kLanes;
+    const int64_t position = padded + i % kVectorsOfPanel * kLanes;
     const V32 sum = hn::ConvertTo(d, hn::LoadU(I32(), sums + i * kLanes));
-    x[i] = hn::MulAdd(sum, hn::LoadU(d, c.scales + place), hn::LoadU(d, c.bias + place));
+    x[i] = hn::MulAdd(sum, hn::LoadU(d, c.scales + position), hn::LoadU(d, c.bias + position));
   }
   // A whole panel is read and written in place: a copy would stall on store forwarding.
   uint8_t few[kRows][kWidenedPanel] = {};

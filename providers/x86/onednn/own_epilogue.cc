@@ -45,28 +45,27 @@ bool OwnEpilogue::is_needed(std::initializer_list<std::span<const float>> operan
 
 void OwnEpilogue::run(std::span<float> results, const float* addend) const {
   const auto count = static_cast<int64_t>(results.size());
-  for_ranges(
-      (count + kTileElements - 1) / kTileElements, kGrainElements / kTileElements,
-      [&](int64_t first, int64_t last) {
-        for (int64_t tile = first; tile < last; ++tile) {
-          const int64_t begin = tile * kTileElements;
-          const int64_t elements = std::min(kTileElements, count - begin);
-          float* const to = results.data() + begin;
-          if (elements % kTileStep == 0) {
-            const std::array places = {to, const_cast<float*>(addend) + (addend ? begin : 0)};
-            run_instructions(steps_, places.data(), elements);
-            continue;
-          }
-          // Whole steps of kTileStep would exceed the tensors, so the last tile is copied.
-          std::array<float, kTileElements> own{};
-          std::array<float, kTileElements> added{};
-          std::copy_n(to, elements, own.data());
-          if (addend) std::copy_n(addend + begin, elements, added.data());
-          const std::array places = {own.data(), added.data()};
-          run_instructions(steps_, places.data(), elements);
-          std::copy_n(own.data(), elements, to);
-        }
-      });
+  for_ranges((count + kTileElements - 1) / kTileElements, kGrainElements / kTileElements,
+             [&](int64_t first, int64_t last) {
+               for (int64_t tile = first; tile < last; ++tile) {
+                 const int64_t begin = tile * kTileElements;
+                 const int64_t elements = std::min(kTileElements, count - begin);
+                 float* const to = results.data() + begin;
+                 if (elements % kTileStep == 0) {
+                   const std::array slots = {to, const_cast<float*>(addend) + (addend ? begin : 0)};
+                   run_instructions(steps_, slots.data(), elements);
+                   continue;
+                 }
+                 // Whole steps of kTileStep would exceed the tensors, so the last tile is copied.
+                 std::array<float, kTileElements> own{};
+                 std::array<float, kTileElements> added{};
+                 std::copy_n(to, elements, own.data());
+                 if (addend) std::copy_n(addend + begin, elements, added.data());
+                 const std::array slots = {own.data(), added.data()};
+                 run_instructions(steps_, slots.data(), elements);
+                 std::copy_n(own.data(), elements, to);
+               }
+             });
 }
 
 }  // namespace gantry::x86

@@ -141,17 +141,17 @@ class PlanCache final : public sdk::KernelContext {
   template <class Make>
   Plan& get(Make&& make) {
     const uint64_t digest = digest_of(key);
-    Place* place = places_.data();  // unused, or else the least recently used one
-    for (Place& other : places_) {
+    Entry* entry = entries_.data();  // unused, or else the least recently used one
+    for (Entry& other : entries_) {
       if (other.kept && other.digest == digest && other.kept->key == key) {
         other.last_use = ++uses_;
         return other.kept->plan;
       }
-      if (other.last_use < place->last_use) place = &other;
+      if (other.last_use < entry->last_use) entry = &other;
     }
     auto made = std::make_unique<Kept>(Kept{key, make()});
-    *place = {digest, ++uses_, std::move(made)};
-    return place->kept->plan;
+    *entry = {digest, ++uses_, std::move(made)};
+    return entry->kept->plan;
   }
 
  private:
@@ -160,7 +160,7 @@ class PlanCache final : public sdk::KernelContext {
     Key key;
     Plan plan;
   };
-  struct Place {
+  struct Entry {
     uint64_t digest = 0;
     uint64_t last_use = 0;  ///< 0: unused
     std::unique_ptr<Kept> kept;
@@ -176,7 +176,7 @@ class PlanCache final : public sdk::KernelContext {
     return digest;
   }
 
-  std::array<Place, kMostPlans> places_;
+  std::array<Entry, kMostPlans> entries_;
   uint64_t uses_ = 0;
 };
 

@@ -84,8 +84,8 @@ HWY_INLINE V32 gru_gates(const RecurrentStep& s, const Units& units, int64_t row
 
 HWY_INLINE V32 gru_rest(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
   const V32 fresh = hyperbolic_tangent(hn::Add(sums[0], projected(s, units, row, 2)));
-  const int64_t place = row * s.state_stride;
-  return mixed(units.load(s.after + place), fresh, units.load(s.before + place));
+  const int64_t offset = row * s.state_stride;
+  return mixed(units.load(s.after + offset), fresh, units.load(s.before + offset));
 }
 
 HWY_INLINE V32 rnn(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {

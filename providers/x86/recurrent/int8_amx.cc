@@ -23,12 +23,12 @@ template <int kGate>
 inline void multiply_gate(const int8_t* weights) {
   constexpr int kTile = kFirstWeightTile + kGate % 2;
   load_tile<kTile>(weights + kGate * kTileWeights, kTileBytes);
-  multiply_tile<false, kGate, kFirstPlaceTile, kTile>();
+  multiply_tile<false, kGate, kFirstPositionTile, kTile>();
 }
 
 template <int kRows>
 inline void multiply_rows(const uint8_t* numbers, int64_t stride) {
-  constexpr int kTile = kFirstPlaceTile + kRows % 2;
+  constexpr int kTile = kFirstPositionTile + kRows % 2;
   load_tile<kTile>(numbers, stride);
   multiply_tile<false, kRows, kTile, kFirstWeightTile>();
 }
@@ -44,7 +44,7 @@ void multiply_tile_of_rows(const Int8Block& block, int32_t* sums) {
   const int8_t* weights = block.weights;
   clear_sums(kGates);
   for (int64_t quad = 0; quad < block.quads; quad += kAmxStep) {
-    load_tile<kFirstPlaceTile>(block.numbers + quad * kQuad, block.quads * kQuad);
+    load_tile<kFirstPositionTile>(block.numbers + quad * kQuad, block.quads * kQuad);
     [&]<int... kGate>(std::integer_sequence<int, kGate...>) {
       (multiply_gate<kGate>(weights), ...);
     }

@@ -25,7 +25,7 @@ namespace gantry::x86::HWY_NAMESPACE {
 /// Sums of some rows with a block of weights.
 struct Int8Tile {
   static constexpr int64_t kMostRows =
-      std::max({kAmxTiles * kTilePlaces, kVnniRows, int64_t{kByteRows}});
+      std::max({kAmxTiles * kTilePositions, kVnniRows, int64_t{kByteRows}});
   int64_t row = 0;
   int64_t rows = 0;
   HWY_ALIGN int32_t sums[kInt8Gates * kMostRows * kUnitBlock];  // [gates, rows, kUnitBlock]
@@ -54,7 +54,7 @@ class Int8Multiplier {
       : gates_(gates), x_(x), rows_(rows), has_vnni_(gates.weights != nullptr) {
     constexpr int64_t kFewRows = 3;  // VNNI is as fast
     if (has_vnni_ && rows > kFewRows && has_tile_code()) {
-      rows_of_tile_ = std::min(rows, kTilePlaces);
+      rows_of_tile_ = std::min(rows, kTilePositions);
       tiles_.emplace(rows_of_tile_);
     }
   }
@@ -166,7 +166,7 @@ void project_here(const Int8Gates& gates, const QuantizedRows& x, int64_t rows, 
                   int64_t begin, int64_t end, float* target, int64_t stride) {
   // Rows that stay in the cache while all weights are read. With AMX one tile, which is multiplied
   // as soon as its weights are loaded.
-  const int64_t most = has_tile_code() ? kAmxTiles * kTilePlaces : 128;
+  const int64_t most = has_tile_code() ? kAmxTiles * kTilePositions : 128;
   for (int64_t row = 0; row < rows; row += most) {
     QuantizedRows some = x;
     some.numbers += row * gates.quads * 4;

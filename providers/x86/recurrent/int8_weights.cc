@@ -26,7 +26,7 @@ struct PanelSteps {
   int64_t quads_of_step;
   int64_t step_bytes;
 
-  [[nodiscard]] int64_t place_of(int64_t quad) const {
+  [[nodiscard]] int64_t offset_of(int64_t quad) const {
     return quad / quads_of_step * step_bytes + quad % quads_of_step * kLine;
   }
 };
@@ -44,7 +44,7 @@ void fill_panel(const Plain& plain, int64_t panel, const PanelSteps& steps, int8
   const auto* from = static_cast<const uint8_t*>(plain.numbers) +
                      direction * plain.inner * columns + gate * plain.hidden + first;
   for (int64_t k = 0; k < plain.inner; ++k, from += columns) {
-    int8_t* to = target + steps.place_of(k / kQuad) + k % kQuad;
+    int8_t* to = target + steps.offset_of(k / kQuad) + k % kQuad;
     for (int64_t i = 0; i < count; ++i) to[i * kQuad] = static_cast<int8_t>(from[i] ^ sign);
   }
 }
@@ -52,7 +52,7 @@ void fill_panel(const Plain& plain, int64_t panel, const PanelSteps& steps, int8
 void sum_panel(const int8_t* panel, const PanelSteps& steps, int64_t quads, int32_t* sums) {
   std::fill_n(sums, kUnitBlock, 0);
   for (int64_t quad = 0; quad < quads; ++quad) {
-    for (int64_t i = 0; i < kLine; ++i) sums[i / kQuad] += panel[steps.place_of(quad) + i];
+    for (int64_t i = 0; i < kLine; ++i) sums[i / kQuad] += panel[steps.offset_of(quad) + i];
   }
 }
 

@@ -167,8 +167,8 @@ void RecurrentLayer::store_state(const Sizes& sizes, const Task& task, const flo
   if (!to) return;
   const int64_t stride = state_stride(form_);
   for (int64_t row = 0; row < task.rows; ++row) {
-    const int64_t place = state_row(sizes, task.direction, task.first + row);
-    std::copy_n(state + row * stride, form_.hidden, to + place * form_.hidden);
+    const int64_t offset = state_row(sizes, task.direction, task.first + row);
+    std::copy_n(state + row * stride, form_.hidden, to + offset * form_.hidden);
   }
 }
 
@@ -195,10 +195,10 @@ void RecurrentLayer::run_task(sdk::Call& call, const Sizes& sizes, const float* 
     const int64_t row = time * from_step + task.first * from_sequence;
     step.projected = projected + (row * d + task.direction) * form_.projected.width;
     if (to.y) {
-      const int64_t place = form_.is_batch_first
-                                ? (task.first * sizes.steps + time) * d + task.direction
-                                : (time * d + task.direction) * sizes.batch + task.first;
-      step.result = to.y + place * h;
+      const int64_t offset = form_.is_batch_first
+                                 ? (task.first * sizes.steps + time) * d + task.direction
+                                 : (time * d + task.direction) * sizes.batch + task.first;
+      step.result = to.y + offset * h;
     }
     step.before = task.before;
     step.after = task.after;

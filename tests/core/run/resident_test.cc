@@ -36,8 +36,8 @@ class ResidentTest : public testing::Test {
 
 TEST_F(ResidentTest, ATensorHasItsHome) {
   const ValueRef value = make_resident(program_.shared_devices(), 1, DType::kFloat, {2});
-  ASSERT_TRUE(value->home);
-  EXPECT_EQ(value->home->device, (Device{"MEM", 0}));
+  ASSERT_TRUE(value->device);
+  EXPECT_EQ(value->device->name, (Device{"MEM", 0}));
   EXPECT_EQ(space_of(program_.devices(), *value), 1U);
   EXPECT_EQ(space_of(program_.devices(), *floats({1})), 0U);
   EXPECT_EQ(program_.devices().space(1).used(), 8U);

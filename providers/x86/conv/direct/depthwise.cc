@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 
 template <int kPixels, int kVectors, bool kIsPartial>
-HWY_INLINE void convolve_tile(const DepthwiseWindow& w, const RowPlace& at, int64_t channel) {
+HWY_INLINE void convolve_tile(const DepthwiseWindow& w, const RowPosition& at, int64_t channel) {
   const F32 d;
   const int64_t padded = blocks_of(w.channels) * kChannelBlock;
   Tile<kPixels, kVectors, kIsPartial> tile;
@@ -44,14 +44,14 @@ HWY_INLINE void convolve_tile(const DepthwiseWindow& w, const RowPlace& at, int6
       }
     }
   }
-  const int64_t place = at.x * w.channels + channel;
-  tile.store(*w.steps, at.addend ? at.addend + place : nullptr, at.target + place, w.channels);
+  const int64_t offset = at.x * w.channels + channel;
+  tile.store(*w.steps, at.addend ? at.addend + offset : nullptr, at.target + offset, w.channels);
 }
 
 /// A vector of channels of kPixels results of a 3 x 3 window without padding. Each source pixel is
 /// loaded once.
 template <int kPixels, int kStride, bool kIsPartial>
-HWY_INLINE void convolve_nine(const DepthwiseWindow& w, const RowPlace& at, int64_t channel) {
+HWY_INLINE void convolve_nine(const DepthwiseWindow& w, const RowPosition& at, int64_t channel) {
   constexpr int kWidth = 3;
   const F32 d;
   const int64_t padded = blocks_of(w.channels) * kChannelBlock;
@@ -73,12 +73,12 @@ HWY_INLINE void convolve_nine(const DepthwiseWindow& w, const RowPlace& at, int6
       }
     }
   }
-  const int64_t place = at.x * w.channels + channel;
-  tile.store(*w.steps, at.addend ? at.addend + place : nullptr, at.target + place, w.channels);
+  const int64_t offset = at.x * w.channels + channel;
+  tile.store(*w.steps, at.addend ? at.addend + offset : nullptr, at.target + offset, w.channels);
 }
 
 template <int kPixels, int kStride>
-void convolve_nines(const DepthwiseWindow& w, const RowPlace& at) {
+void convolve_nines(const DepthwiseWindow& w, const RowPosition& at) {
   int64_t channel = 0;
   for (; channel + kLanes <= w.channels; channel += kLanes)
     convolve_nine<kPixels, kStride, false>(w, at, channel);
@@ -87,7 +87,7 @@ void convolve_nines(const DepthwiseWindow& w, const RowPlace& at) {
 
 /// All channels of kPixels results.
 template <int kPixels>
-void convolve_pixels(const DepthwiseWindow& w, const RowPlace& at) {
+void convolve_pixels(const DepthwiseWindow& w, const RowPosition& at) {
   const bool is_nine = kPixels > 1 && w.width == 3 && w.height == 3 && w.dilation == 1 &&
                        at.last_tap - at.first_tap == 3 && at.rows[0] && at.rows[1] && at.rows[2];
   if (is_nine && w.stride == 1) return convolve_nines<kPixels, 1>(w, at);
@@ -103,7 +103,7 @@ void convolve_pixels(const DepthwiseWindow& w, const RowPlace& at) {
 
 void convolve_row_here(const DepthwiseWindow& w, const float* const* rows, int64_t source_width,
                        const float* addend, float* target, int64_t target_width) {
-  RowPlace at{rows, addend, target, 0, 0, 0};
+  RowPosition at{rows, addend, target, 0, 0, 0};
   while (at.x < target_width) {
     set_taps(w, at, source_width);
     int64_t pixels = 1;

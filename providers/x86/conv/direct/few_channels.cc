@@ -17,7 +17,7 @@ namespace gantry::x86::HWY_NAMESPACE {
 
 /// kStep: compile-time NarrowWindow::position_step; 0: read at run time.
 template <int kPixels, int kVectors, int kStep, bool kIsPartial>
-HWY_INLINE void narrow_tile(const NarrowWindow& w, const RowPlace& at, int64_t vector) {
+HWY_INLINE void narrow_tile(const NarrowWindow& w, const RowPosition& at, int64_t vector) {
   const F32 d;
   const int64_t inner = w.channels * w.height * w.width;
   const float* weights[kVectors];
@@ -48,13 +48,13 @@ HWY_INLINE void narrow_tile(const NarrowWindow& w, const RowPlace& at, int64_t v
       }
     }
   }
-  const int64_t place = at.x * w.results + vector * kLanes;
-  tile.store(*w.steps, at.addend ? at.addend + place : nullptr, at.target + place, w.results);
+  const int64_t offset = at.x * w.results + vector * kLanes;
+  tile.store(*w.steps, at.addend ? at.addend + offset : nullptr, at.target + offset, w.results);
 }
 
 /// kVectors vectors of one row of results.
 template <int kVectors, int kStep, bool kIsPartial>
-void narrow_vectors(const NarrowWindow& w, RowPlace at, int64_t vector, int64_t source_width,
+void narrow_vectors(const NarrowWindow& w, RowPosition at, int64_t vector, int64_t source_width,
                     int64_t target_width) {
   constexpr int kPixels = kHasManyRegisters ? 24 / kVectors : 10 / kVectors;
   const auto fits = [&](int64_t pixels) {
@@ -79,7 +79,7 @@ void narrow_vectors(const NarrowWindow& w, RowPlace at, int64_t vector, int64_t 
 }
 
 template <int kVectors, int kStep>
-void narrow_part(const NarrowWindow& w, const RowPlace& at, int64_t vector, int64_t source_width,
+void narrow_part(const NarrowWindow& w, const RowPosition& at, int64_t vector, int64_t source_width,
                  int64_t target_width) {
   if (vector + kVectors == vectors_of(w.results) && w.results % kLanes != 0) {
     narrow_vectors<kVectors, kStep, true>(w, at, vector, source_width, target_width);
@@ -89,7 +89,7 @@ void narrow_part(const NarrowWindow& w, const RowPlace& at, int64_t vector, int6
 }
 
 template <int kStep>
-void narrow_row(const NarrowWindow& w, const RowPlace& at, int64_t source_width,
+void narrow_row(const NarrowWindow& w, const RowPosition& at, int64_t source_width,
                 int64_t target_width) {
   constexpr int kMost = kHasManyRegisters ? 4 : 2;
   const int64_t count = vectors_of(w.results);
@@ -105,7 +105,7 @@ void narrow_row(const NarrowWindow& w, const RowPlace& at, int64_t source_width,
 
 void convolve_narrow_row_here(const NarrowWindow& w, const float* const* rows, int64_t source_width,
                               const float* addend, float* target, int64_t target_width) {
-  const RowPlace at{rows, addend, target, 0, 0, 0};
+  const RowPosition at{rows, addend, target, 0, 0, 0};
   const int64_t step = w.stride * w.position_step;
   if (step == 1) return narrow_row<1>(w, at, source_width, target_width);
   if (step == 2) return narrow_row<2>(w, at, source_width, target_width);

@@ -49,8 +49,8 @@ HWY_INLINE void multiply_tile(const Grouped1x1& p, const GroupPart& part,
       }
     }
   }
-  const int64_t place = pixel * target_stride + part.group * p.columns + part.vector * kLanes;
-  tile.store(*p.steps, part.addend ? part.addend + place : nullptr, part.target + place,
+  const int64_t offset = pixel * target_stride + part.group * p.columns + part.vector * kLanes;
+  tile.store(*p.steps, part.addend ? part.addend + offset : nullptr, part.target + offset,
              target_stride);
 }
 

@@ -47,8 +47,8 @@ HWY_INLINE void nchw_tile(const NchwWindow& w, const int64_t* offsets, const Nch
     }
   }
   const int64_t plane = w.target[0] * w.target[1];
-  const int64_t place = at.channel * plane + at.x;
-  tile.store(*w.steps, addend ? addend + place : nullptr, target + place, plane);
+  const int64_t offset = at.channel * plane + at.x;
+  tile.store(*w.steps, addend ? addend + offset : nullptr, target + offset, plane);
 }
 
 /// kVectors vectors of the row, for all channels of the block.
@@ -112,8 +112,8 @@ HWY_EXPORT(convolve_nchw_row_here);
 NchwRows::NchwRows(const NchwWindow& window) : window_(window) {
   constexpr int64_t kElements = 1 << 14;
   constexpr int64_t kLeastStrip = 4;
-  const auto& [rows, places] = window.window;
-  const int64_t reach = (places - 1) * window.dilations[1];
+  const auto& [rows, columns] = window.window;
+  const int64_t reach = (columns - 1) * window.dilations[1];
   // Whole vectors are read.
   length_ = blocks_of(window.target[1]) * kChannelBlock + reach / window.strides[1];
   const int64_t held = kElements / (window.channels * row()) - (rows - 1) * window.dilations[0] - 1;
@@ -123,7 +123,7 @@ NchwRows::NchwRows(const NchwWindow& window) : window_(window) {
   const int64_t channel = rows_of(strip_) * row();
   for (int64_t c = 0; c < window.channels; ++c) {
     for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t j = 0; j < places; ++j) {
+      for (int64_t j = 0; j < columns; ++j) {
         const int64_t x = j * window.dilations[1];
         offsets_.push_back(c * channel + i * window.dilations[0] * row() +
                            x % window.strides[1] * length_ + x / window.strides[1]);

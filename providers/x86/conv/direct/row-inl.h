@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 
 /// The position of a tile of results in its row.
-struct RowPlace {
+struct RowPosition {
   const float* const* rows;  ///< of the source; null: padding
   const float* addend;       ///< null: none
   float* target;
@@ -25,7 +25,7 @@ struct RowPlace {
 
 /// Sets the range of taps for the result at `at.x`.
 template <class Window>
-HWY_INLINE void set_taps(const Window& w, RowPlace& at, int64_t source_width) {
+HWY_INLINE void set_taps(const Window& w, RowPosition& at, int64_t source_width) {
   const TapRange taps = taps_inside(w.width, w.dilation, at.x * w.stride - w.pad, source_width);
   at.first_tap = taps.first;
   at.last_tap = taps.last;

@@ -40,7 +40,7 @@ struct Step {
 /// Operands of the input transform: one tile.
 struct InputTile {
   /// The channels of each pixel, [extent, extent]; zeros for padding.
-  const float* const* places = nullptr;
+  const float* const* pixels = nullptr;
   int64_t channels = 0;
   /// This tile's first element in [positions, channels / lanes rounded up, tiles, lanes]. Lanes
   /// beyond the last channel become zero.
@@ -58,7 +58,7 @@ struct TapPanel {
 };
 
 /// Operands of the GEMM at one position: transformed tiles times a panel of transformed weights.
-struct Product {
+struct PositionGemm {
   int rows = 0;                  ///< tiles, 1 to Code::most_rows
   const float* tiles = nullptr;  ///< [channels / lanes, rows, lanes]
   int64_t block_stride = 0;      ///< from `lanes` channels of a tile to the next, in elements
@@ -91,9 +91,9 @@ struct Code {
   const char* name;
   int lanes;      ///< elements of a vector
   int columns;    ///< output channels of a panel of weights, up to kMostColumns
-  int most_rows;  ///< of a Product
+  int most_rows;  ///< of a PositionGemm
 
-  void (*multiply)(const Product& product);
+  void (*multiply)(const PositionGemm& gemm);
   struct Transforms {
     /// False if the tile has NaN, infinity or values whose squares sum to 2^100 or more: the
     /// transforms would spread these over all its results, so use sum_directly() (direct_tile.h).

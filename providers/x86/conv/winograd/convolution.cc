@@ -165,22 +165,22 @@ void Convolution::run_fused(const Operands& operands, std::byte* scratch) const 
 /// Tiles [first, last) of the group.
 void Convolution::transform(const Operands& operands, const Group& group, int64_t first,
                             int64_t last) const {
-  std::array<const float*, kMostPositions> places{};
+  std::array<const float*, kMostPositions> pixels{};
   InputTile tile;
-  tile.places = places.data();
+  tile.pixels = pixels.data();
   tile.channels = geometry_.channels;
   tile.block_stride = group.count * code_.lanes;
   tile.position_stride = position_of(group.count);
   for (int64_t i = first; i < last; ++i) {
-    find_places(operands, group.first + i, places.data());
+    find_pixels(operands, group.first + i, pixels.data());
     tile.target = group.input + i * code_.lanes;
     group.is_ordinary[i] = code_.of(tile_).input(tile);
   }
 }
 
 /// Finds the channels of each pixel of a tile's input, [extent, extent].
-void Convolution::find_places(const Operands& operands, int64_t number,
-                              const float** places) const {
+void Convolution::find_pixels(const Operands& operands, int64_t number,
+                              const float** pixels) const {
   const int extent = extent_of(tile_);
   const int step = static_cast<int>(tile_);
   const int64_t top = number / tile_columns_ % tile_rows_ * step - geometry_.pad_top;
@@ -192,7 +192,7 @@ void Convolution::find_places(const Operands& operands, int64_t number,
         operands.source + (image * geometry_.height + y) * geometry_.width * geometry_.channels;
     for (int64_t x = left; x < left + extent; ++x) {
       const bool is_inside = is_row && x >= 0 && x < geometry_.width;
-      *places++ = is_inside ? row + x * geometry_.channels : zeros_.data();
+      *pixels++ = is_inside ? row + x * geometry_.channels : zeros_.data();
     }
   }
 }
@@ -204,17 +204,17 @@ void Convolution::multiply(const Group& group, const Factor& factor, int positio
   const int64_t chunks = divided_up(group.count, code_.most_rows);
   const float* tiles =
       group.input + position * position_of(group.count) + factor.first * group.count;
-  Product product;
-  product.panel = factor.panel;
-  product.block_stride = group.count * code_.lanes;
-  product.channels = factor.channels;
-  product.adds = factor.first > 0;
+  PositionGemm gemm;
+  gemm.panel = factor.panel;
+  gemm.block_stride = group.count * code_.lanes;
+  gemm.channels = factor.channels;
+  gemm.adds = factor.first > 0;
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     const int64_t first = chunk * group.count / chunks;
-    product.rows = static_cast<int>((chunk + 1) * group.count / chunks - first);
-    product.tiles = tiles + first * code_.lanes;
-    product.target = products + (position * group.count + first) * code_.columns;
-    code_.multiply(product);
+    gemm.rows = static_cast<int>((chunk + 1) * group.count / chunks - first);
+    gemm.tiles = tiles + first * code_.lanes;
+    gemm.target = products + (position * group.count + first) * code_.columns;
+    code_.multiply(gemm);
   }
 }
 
@@ -227,8 +227,8 @@ void Convolution::multiply_panel(const Operands& operands, const Group& group, i
   } else {
     const int64_t size = channels_ * code_.columns;
     for (int position = 0; position < positions_of(tile_); ++position) {
-      const int64_t place = panel * positions_of(tile_) + position;
-      multiply(group, {operands.weights + place * size, 0, channels_}, position, memory);
+      const int64_t offset = panel * positions_of(tile_) + position;
+      multiply(group, {operands.weights + offset * size, 0, channels_}, position, memory);
     }
   }
   finish(operands, group, panel, memory);
@@ -275,11 +275,11 @@ void Convolution::finish(const Operands& operands, const Group& group, int64_t p
     const int64_t top = number / tile_columns_ % tile_rows_ * step;
     const int64_t left = number % tile_columns_ * step;
     const int64_t image = number / (tile_columns_ * tile_rows_);
-    const int64_t place =
+    const int64_t offset =
         ((image * geometry_.out_height + top) * geometry_.out_width + left) * geometry_.filters +
         channel;
-    tile.target = operands.target + place;
-    tile.addend = operands.addend ? operands.addend + place : nullptr;
+    tile.target = operands.target + offset;
+    tile.addend = operands.addend ? operands.addend + offset : nullptr;
     tile.rows = static_cast<int>(std::min<int64_t>(step, geometry_.out_height - top));
     tile.columns = static_cast<int>(std::min<int64_t>(step, geometry_.out_width - left));
     if (group.is_ordinary[i]) {
@@ -288,10 +288,10 @@ void Convolution::finish(const Operands& operands, const Group& group, int64_t p
       code_.of(tile_).output(tile);
       continue;
     }
-    std::array<const float*, kMostPositions> places{};
+    std::array<const float*, kMostPositions> pixels{};
     std::array<float, static_cast<size_t>(kMostResults) * kMostColumns> sums{};
-    find_places(operands, number, places.data());
-    sum_directly(places.data(), geometry_.channels, weights, sums.data());
+    find_pixels(operands, number, pixels.data());
+    sum_directly(pixels.data(), geometry_.channels, weights, sums.data());
     tile.products = sums.data();
     tile.position_stride = code_.columns;
     code_.of(tile_).results(tile);

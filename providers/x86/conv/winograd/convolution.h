@@ -64,7 +64,7 @@ class Convolution {
                      float* products) const;
   void finish(const Operands& operands, const Group& group, int64_t panel,
               const float* products) const;
-  void find_places(const Operands& operands, int64_t number, const float** places) const;
+  void find_pixels(const Operands& operands, int64_t number, const float** pixels) const;
   void run_staged(const Operands& operands, std::byte* scratch) const;
   void run_fused(const Operands& operands, std::byte* scratch) const;
   void divide();

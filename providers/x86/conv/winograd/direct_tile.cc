@@ -50,7 +50,7 @@ void restore(const PanelOfWeights& weights, int64_t channel, float* taps) {
 
 }  // namespace
 
-void sum_directly(const float* const* places, int64_t channels, const PanelOfWeights& weights,
+void sum_directly(const float* const* pixels, int64_t channels, const PanelOfWeights& weights,
                   float* sums) {
   const int size = static_cast<int>(weights.tile);
   const int extent = extent_of(weights.tile);
@@ -67,7 +67,7 @@ void sum_directly(const float* const* places, int64_t channels, const PanelOfWei
       float* const sum = sums + result * columns;
       const int corner = result / size * extent + result % size;
       for (int tap = 0; tap < kTaps; ++tap) {
-        const float x = places[corner + tap / kSide * extent + tap % kSide][channel];
+        const float x = pixels[corner + tap / kSide * extent + tap % kSide][channel];
         for (int64_t i = 0; i < columns; ++i) sum[i] += x * taps[tap * columns + i];
       }
     }

@@ -19,10 +19,10 @@ struct PanelOfWeights {
   int64_t columns = 0;
 };
 
-/// Writes the sums, [tile, tile, columns], over the first `channels` channels at `places` (as in
+/// Writes the sums, [tile, tile, columns], over the first `channels` channels at `pixels` (as in
 /// InputTile). Taps are recovered from transformed weights: zeros exactly, others with an error of
 /// some millionths of the largest. Requires finite weights that are not very large. [any]
-void sum_directly(const float* const* places, int64_t channels, const PanelOfWeights& weights,
+void sum_directly(const float* const* pixels, int64_t channels, const PanelOfWeights& weights,
                   float* sums);
 
 }  // namespace gantry::x86::winograd

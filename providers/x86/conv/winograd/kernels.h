@@ -33,7 +33,7 @@ GANTRY_TARGET bool transform_input(const InputTile& tile) {
     for (int column = 0; column < kExtent; ++column) {
       Vector line[kExtent];
       for (int row = 0; row < kExtent; ++row)
-        line[row] = load_some(tile.places[row * kExtent + column] + channel, count);
+        line[row] = load_some(tile.pixels[row * kExtent + column] + channel, count);
       Vector of_column = line[0] * line[0];
       for (int row = 1; row < kExtent; ++row) of_column += line[row] * line[row];
       squares += of_column;
@@ -85,12 +85,12 @@ GANTRY_TARGET void transform_weights(const TapPanel& panel) {
 /// Applies the epilogue to a row of results and stores it, `count` channels of each. `kIsWhole`:
 /// the whole row and all lanes are inside the output.
 template <int kTile, bool kIsWhole>
-GANTRY_TARGET inline void finish_row(const OutputTile& tile, int64_t place, int64_t count,
+GANTRY_TARGET inline void finish_row(const OutputTile& tile, int64_t offset, int64_t count,
                                      Vector* y) {
   for (int step = 0; step < tile.step_count; ++step) {
-    take_step<kTile, kIsWhole>(tile.steps[step], tile, tile.addend + place, count, y);
+    take_step<kTile, kIsWhole>(tile.steps[step], tile, tile.addend + offset, count, y);
   }
-  float* target = tile.target + place;
+  float* target = tile.target + offset;
   const int columns = kIsWhole ? kTile : tile.columns;
   for (int i = 0; i < columns; ++i) {
     if (kIsWhole) {
@@ -107,11 +107,11 @@ GANTRY_TARGET inline void finish_sums(const OutputTile& tile, int row, int64_t c
   const Vector bias = load(tile.bias + channel);
   for (int i = 0; i < kTile; ++i) y[i] += bias;
   const int64_t count = tile.channels - channel;
-  const int64_t place = row * tile.row_stride + channel;
+  const int64_t offset = row * tile.row_stride + channel;
   if (tile.columns == kTile && count >= kLanes) {
-    finish_row<kTile, true>(tile, place, count, y);
+    finish_row<kTile, true>(tile, offset, count, y);
   } else {
-    finish_row<kTile, false>(tile, place, count, y);
+    finish_row<kTile, false>(tile, offset, count, y);
   }
 }
 
@@ -148,15 +148,15 @@ GANTRY_TARGET void store_results(const OutputTile& tile) {
 }
 
 template <int kRows>
-GANTRY_TARGET void multiply_rows(const Product& product) {
+GANTRY_TARGET void multiply_rows(const PositionGemm& gemm) {
   Vector sums[kRows][kVectors] = {};
-  float* target = product.target;
-  for (int r = 0; product.adds && r < kRows; ++r) {
+  float* target = gemm.target;
+  for (int r = 0; gemm.adds && r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) sums[r][v] = load(target + r * kColumns + v * kLanes);
   }
-  const float* tiles = product.tiles;
-  const float* panel = product.panel;
-  for (int64_t channel = 0; channel < product.channels; channel += kLanes) {
+  const float* tiles = gemm.tiles;
+  const float* panel = gemm.panel;
+  for (int64_t channel = 0; channel < gemm.channels; channel += kLanes) {
 #pragma GCC unroll 16
     for (int k = 0; k < kLanes; ++k) {
       Vector columns[kVectors];
@@ -166,14 +166,14 @@ GANTRY_TARGET void multiply_rows(const Product& product) {
       }
     }
     panel += kLanes * kColumns;
-    tiles += product.block_stride;
+    tiles += gemm.block_stride;
   }
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) store(sums[r][v], target + r * kColumns + v * kLanes);
   }
 }
 
-using Multiply = void (*)(const Product&);
+using Multiply = void (*)(const PositionGemm&);
 
 template <int... kRows>
 constexpr std::array<Multiply, kMostRows> table_of(std::integer_sequence<int, kRows...>) {
@@ -183,8 +183,8 @@ constexpr std::array<Multiply, kMostRows> table_of(std::integer_sequence<int, kR
 inline constexpr std::array<Multiply, kMostRows> kMultiply =
     table_of(std::make_integer_sequence<int, kMostRows>());
 
-inline void multiply(const Product& product) {
-  kMultiply[static_cast<size_t>(product.rows) - 1](product);
+inline void multiply(const PositionGemm& gemm) {
+  kMultiply[static_cast<size_t>(gemm.rows) - 1](gemm);
 }
 
 template <int kTile>

@@ -280,15 +280,15 @@ std::optional<Tile> faster_tile(const Geometry& geometry, int threads) {
   static auto* const known GANTRY_PT_GUARDED_BY(mutex) =
       new std::map<std::vector<int64_t>, std::optional<Tile>>;
   const sdk::MutexLock lock(mutex);
-  const auto [place, is_new] = known->try_emplace(key_of(geometry, threads));
-  if (!is_new) return place->second;
+  const auto [entry, is_new] = known->try_emplace(key_of(geometry, threads));
+  if (!is_new) return entry->second;
   // The cut convolution is timed with the form of the whole one's weights.
   const Geometry measured = cut(geometry, four);
   Times times = measure_all(measured, two, four, threads);
   const double scale = work_of(geometry) / work_of(measured);
   for (double* time : {&times.direct, &times.two, &times.four}) *time *= scale;
-  place->second = weigh(times, threads, growth_of(geometry, two), growth_of(geometry, four));
-  return place->second;
+  entry->second = weigh(times, threads, growth_of(geometry, two), growth_of(geometry, four));
+  return entry->second;
 }
 
 }  // namespace gantry::x86::winograd

@@ -119,9 +119,9 @@ GANTRY_AVX2 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
     sum_block<kRows, kBits, kHalves>(group.numbers + block * bytes + first * kQuad,
                                      tile.numbers + block * shape.block * kRows, shape.block, dots);
     for (int h = 0; h < kHalves; ++h) {
-      const int64_t place = block * kGroup + first + h * kLanes;
-      const __m256 scale = scales_avx2(group, place);
-      const __m256 zeros = has_zeros ? zeros_avx2(group, place) : _mm256_setzero_ps();
+      const int64_t offset = block * kGroup + first + h * kLanes;
+      const __m256 scale = scales_avx2(group, offset);
+      const __m256 zeros = has_zeros ? zeros_avx2(group, offset) : _mm256_setzero_ps();
       for (int r = 0; r < kRows; ++r) {
         __m256 products = _mm256_cvtepi32_ps(dots[r * kHalves + h]);
         if (has_zeros) {
@@ -173,12 +173,12 @@ GANTRY_AVX2 void quantize_avx2(const float* source, const BlockShape& shape, int
       first = filled.data();
     }
     float inverse = 0;
-    const int64_t place = block * tile.rows + row;
-    tile.scales[place] = scale_of_largest(largest_of(first, shape.block), inverse);
+    const int64_t offset = block * tile.rows + row;
+    tile.scales[offset] = scale_of_largest(largest_of(first, shape.block), inverse);
     int8_t* quads = tile.numbers + block * shape.block * tile.rows + row * kQuad;
     const int32_t sum = round_block(first, shape.block, inverse, quads, stride);
     // Elements of a block that is not finite are arbitrary: its scale is NaN.
-    tile.corrections[place] = inverse > 0 ? -sum * middle : 0;
+    tile.corrections[offset] = inverse > 0 ? -sum * middle : 0;
   }
 }
 

@@ -18,15 +18,15 @@ constexpr int kAvx2Lanes = 8;
 void quantize_avx2(const float* source, const BlockShape& shape, int middle, const RowTile& tile,
                    int row);
 
-/// Scales and zero points of 8 columns of a group; `place`: block * kGroup + the first of them.
-GANTRY_AVX2 inline __m256 scales_avx2(const ColumnGroup& group, int64_t place) {
-  if (!group.multiples) return _mm256_loadu_ps(group.scales + place);
-  const auto* multiples = reinterpret_cast<const __m128i*>(group.multiples + place);
+/// Scales and zero points of 8 columns of a group; `offset`: block * kGroup + the first of them.
+GANTRY_AVX2 inline __m256 scales_avx2(const ColumnGroup& group, int64_t offset) {
+  if (!group.multiples) return _mm256_loadu_ps(group.scales + offset);
+  const auto* multiples = reinterpret_cast<const __m128i*>(group.multiples + offset);
   return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(_mm_loadu_si128(multiples)));
 }
-GANTRY_AVX2 inline __m256 zeros_avx2(const ColumnGroup& group, int64_t place) {
-  if (group.zero_floats) return _mm256_loadu_ps(group.zero_floats + place);
-  const auto bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(group.zero_bytes + place));
+GANTRY_AVX2 inline __m256 zeros_avx2(const ColumnGroup& group, int64_t offset) {
+  if (group.zero_floats) return _mm256_loadu_ps(group.zero_floats + offset);
+  const auto bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(group.zero_bytes + offset));
   return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
 }
 

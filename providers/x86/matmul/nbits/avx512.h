@@ -12,15 +12,15 @@ namespace gantry::x86 {
 
 constexpr int kMostRows = 12;  ///< with a sum in floats and one in integers: 24 of 32 registers
 
-/// Scales and zero points of a block of a group's 16 columns; `place`: block * kGroup.
-GANTRY_AVX512 inline __m512 scales_of(const ColumnGroup& group, int64_t place) {
-  if (!group.multiples) return _mm512_loadu_ps(group.scales + place);
-  const auto* multiples = reinterpret_cast<const __m256i*>(group.multiples + place);
+/// Scales and zero points of a block of a group's 16 columns; `offset`: block * kGroup.
+GANTRY_AVX512 inline __m512 scales_of(const ColumnGroup& group, int64_t offset) {
+  if (!group.multiples) return _mm512_loadu_ps(group.scales + offset);
+  const auto* multiples = reinterpret_cast<const __m256i*>(group.multiples + offset);
   return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256(multiples)));
 }
-GANTRY_AVX512 inline __m512 zeros_of(const ColumnGroup& group, int64_t place) {
-  if (group.zero_floats) return _mm512_loadu_ps(group.zero_floats + place);
-  const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(group.zero_bytes + place));
+GANTRY_AVX512 inline __m512 zeros_of(const ColumnGroup& group, int64_t offset) {
+  if (group.zero_floats) return _mm512_loadu_ps(group.zero_floats + offset);
+  const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(group.zero_bytes + offset));
   return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
 }
 

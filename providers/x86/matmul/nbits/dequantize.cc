@@ -17,21 +17,21 @@ using Floats = hn::CappedTag<float, kGroup>;
 using Integers = hn::RebindToSigned<Floats>;
 using Vector = hn::Vec<Floats>;
 
-/// `place`: block * kGroup + the first of the columns, which is `first` in its group.
-HWY_INLINE Vector scales_at(const ColumnGroup& group, int64_t place, int64_t first) {
+/// `offset`: block * kGroup + the first of the columns, which is `first` in its group.
+HWY_INLINE Vector scales_at(const ColumnGroup& group, int64_t offset, int64_t first) {
   const Floats d;
-  if (!group.multiples) return hn::LoadU(d, group.scales + place);
+  if (!group.multiples) return hn::LoadU(d, group.scales + offset);
   const hn::Rebind<uint16_t, Floats> narrow;
-  const auto multiples = hn::PromoteTo(Integers(), hn::LoadU(narrow, group.multiples + place));
+  const auto multiples = hn::PromoteTo(Integers(), hn::LoadU(narrow, group.multiples + offset));
   return hn::Mul(hn::ConvertTo(d, multiples), hn::LoadU(d, group.steps + first));
 }
 
-HWY_INLINE Vector zeros_at(const ColumnGroup& group, const BlockShape& shape, int64_t place) {
+HWY_INLINE Vector zeros_at(const ColumnGroup& group, const BlockShape& shape, int64_t offset) {
   const Floats d;
-  if (group.zero_floats) return hn::LoadU(d, group.zero_floats + place);
+  if (group.zero_floats) return hn::LoadU(d, group.zero_floats + offset);
   if (!group.zero_bytes) return hn::Set(d, static_cast<float>(1 << (shape.bits - 1)));
   const hn::Rebind<uint8_t, Floats> narrow;
-  return hn::ConvertTo(d, hn::PromoteTo(Integers(), hn::LoadU(narrow, group.zero_bytes + place)));
+  return hn::ConvertTo(d, hn::PromoteTo(Integers(), hn::LoadU(narrow, group.zero_bytes + offset)));
 }
 
 template <int kBits>

@@ -86,13 +86,13 @@ bool takes_dequantized(int64_t rows) {
 
 void multiply_dequantized(sdk::Call& call, const BlockWeights& matrix, int64_t rows,
                           const float* source, const float* bias, float* target) {
-  constexpr int64_t kProductsPerTask = 1 << 18;
+  constexpr int64_t kMultipliesPerTask = 1 << 18;
   const BlockShape& shape = matrix.shape();
   const int64_t panels = divided_up(shape.columns, kPanelColumns);
   const int64_t row_blocks = divided_up(rows, most_rows_of_block(shape));
   const int64_t products = rows / row_blocks * shape.inner * kPanelColumns;  // of a task
   const DequantizedMatMul matmul{matrix, source, bias, target};
-  call.parallel_for(row_blocks * panels, std::max<int64_t>(1, kProductsPerTask / products),
+  call.parallel_for(row_blocks * panels, std::max<int64_t>(1, kMultipliesPerTask / products),
                     [&](int64_t begin, int64_t end) {
                       while (begin < end) {  // the panels of one row block at once
                         const int64_t row_block = begin / panels;

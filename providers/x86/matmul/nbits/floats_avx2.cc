@@ -55,15 +55,15 @@ GANTRY_AVX2 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
     sum_block<kRows, kBits>(group.numbers + block * bytes + first * kQuad,
                             tile.floats + block * shape.block * kRows, shape.vectors(), middle,
                             dots);
-    const int64_t place = block * kGroup + first;
+    const int64_t offset = block * kGroup + first;
     if (has_zeros) {
-      const __m256 zeros = zeros_avx2(group, place);
+      const __m256 zeros = zeros_avx2(group, offset);
       for (int r = 0; r < kRows; ++r) {
         const __m256 minus_sum = _mm256_broadcast_ss(tile.scales + block * kRows + r);
         dots[r] = _mm256_fmadd_ps(zeros, minus_sum, dots[r]);
       }
     }
-    const __m256 scale = scales_avx2(group, place);
+    const __m256 scale = scales_avx2(group, offset);
     for (int r = 0; r < kRows; ++r) sums[r] = _mm256_fmadd_ps(dots[r], scale, sums[r]);
   }
   for (int r = 0; r < kRows; ++r) store_avx2(sums[r], group, target, r, first);

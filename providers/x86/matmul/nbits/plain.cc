@@ -24,8 +24,8 @@ void quantize(const float* source, const BlockShape& shape, int middle, const Ro
       largest = std::max(largest, bits & 0x7fffffffU);
     }
     float inverse = 0;
-    const int64_t place = block * tile.rows + row;
-    tile.scales[place] = scale_of_largest(largest, inverse);
+    const int64_t offset = block * tile.rows + row;
+    tile.scales[offset] = scale_of_largest(largest, inverse);
     int32_t sum = 0;
     for (int64_t i = 0; i < shape.block; ++i) {
       const int64_t at = block * shape.block + i;
@@ -35,7 +35,7 @@ void quantize(const float* source, const BlockShape& shape, int middle, const Ro
           static_cast<int8_t>(number);
       sum += number;
     }
-    tile.corrections[place] = -sum * middle;
+    tile.corrections[offset] = -sum * middle;
   }
 }
 
@@ -72,12 +72,12 @@ void multiply_row(const RowTile& tile, int row, const ColumnGroup& group, const 
     const auto correction = static_cast<float>(tile.corrections[block * tile.rows + row]);
     const float scale = tile.scales[block * tile.rows + row];
     for (int lane = 0; lane < kGroup; ++lane) {
-      const int64_t place = block * kGroup + lane;
-      const float zero = group.zero_bytes    ? static_cast<float>(group.zero_bytes[place])
-                         : group.zero_floats ? group.zero_floats[place]
+      const int64_t offset = block * kGroup + lane;
+      const float zero = group.zero_bytes    ? static_cast<float>(group.zero_bytes[offset])
+                         : group.zero_floats ? group.zero_floats[offset]
                                              : 1.0F;
       const float of_column =
-          group.multiples ? static_cast<float>(group.multiples[place]) : group.scales[place];
+          group.multiples ? static_cast<float>(group.multiples[offset]) : group.scales[offset];
       sums[lane] += (static_cast<float>(lanes[lane]) + zero * correction) * (scale * of_column);
     }
   }

@@ -75,7 +75,7 @@ void TiledRows::fill(sdk::Call& call, std::span<const BlockWeights> matrices, co
 void TiledRows::multiply(sdk::Call& call, std::span<const BlockWeights> matrices, const float* bias,
                          float* target) const {
   constexpr int64_t kBytesOfRange = 512 << 10;
-  constexpr int64_t kProductsPerTask = 1 << 18;
+  constexpr int64_t kMultipliesPerTask = 1 << 18;
   const int64_t bytes_of_row = shape_.padded() * (floats_ ? int64_t{sizeof(float)} : 1);
   int64_t* starts = ranges_;  // the first tile of each; behind them the end of the last
   int64_t ranges = 0;
@@ -92,7 +92,7 @@ void TiledRows::multiply(sdk::Call& call, std::span<const BlockWeights> matrices
   starts[ranges] = tile_count_;
   const int64_t groups = matrices.front().group_count();
   const int64_t products = rows_ * shape_.padded() * kGroup / ranges;  // of a task, on average
-  const int64_t grain = std::max<int64_t>(1, kProductsPerTask / products);
+  const int64_t grain = std::max<int64_t>(1, kMultipliesPerTask / products);
   call.parallel_for(groups * ranges, grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t range = task / groups;

@@ -109,9 +109,9 @@ void BlockWeights::fill(const PlainBlocks& plain, uint8_t* target) const {
 void BlockWeights::fill_scales(const PlainBlocks& plain, int64_t index, uint8_t* target) const {
   const Offsets at = offsets();
   const int64_t blocks = shape_.blocks();
-  const int64_t place = index * blocks * kGroup;
-  auto* floats = reinterpret_cast<float*>(target + at.scales) + place;
-  auto* multiples = reinterpret_cast<uint16_t*>(target + at.scales) + place;
+  const int64_t offset = index * blocks * kGroup;
+  auto* floats = reinterpret_cast<float*>(target + at.scales) + offset;
+  auto* multiples = reinterpret_cast<uint16_t*>(target + at.scales) + offset;
   auto* steps = reinterpret_cast<float*>(target + at.steps) + index * kGroup;
   const std::vector<float> none(static_cast<size_t>(blocks));
   for (int lane = 0; lane < kGroup; ++lane) {
@@ -136,10 +136,10 @@ void BlockWeights::fill_group(const PlainBlocks& plain, int64_t index, uint8_t* 
   const int64_t blocks = shape_.blocks();
   const int64_t bytes = shape_.block * shape_.bits / 8;  // of a block of a column
   for (int64_t block = 0; block < blocks; ++block) {
-    const int64_t place = (index * blocks + block) * kGroup;
-    uint8_t* numbers = target + place * bytes;
-    uint8_t* zero_bytes = target + at.zeros + place;
-    auto* zero_floats = reinterpret_cast<float*>(target + at.zeros) + place;
+    const int64_t offset = (index * blocks + block) * kGroup;
+    uint8_t* numbers = target + offset * bytes;
+    uint8_t* zero_bytes = target + at.zeros + offset;
+    auto* zero_floats = reinterpret_cast<float*>(target + at.zeros) + offset;
     for (int lane = 0; lane < kGroup; ++lane) {
       const int64_t column = index * kGroup + lane;
       const bool exists = column < shape_.columns;
@@ -164,18 +164,18 @@ void BlockWeights::fill_group(const PlainBlocks& plain, int64_t index, uint8_t* 
 ColumnGroup BlockWeights::group(int64_t index) const {
   const auto* data = static_cast<const uint8_t*>(share_.get());
   const Offsets at = offsets();
-  const int64_t place = index * shape_.blocks() * kGroup;
+  const int64_t offset = index * shape_.blocks() * kGroup;
   ColumnGroup group;
-  group.numbers = data + place * (shape_.block * shape_.bits / 8);
+  group.numbers = data + offset * (shape_.block * shape_.bits / 8);
   if (has_multiples_) {
-    group.multiples = reinterpret_cast<const uint16_t*>(data + at.scales) + place;
+    group.multiples = reinterpret_cast<const uint16_t*>(data + at.scales) + offset;
     group.steps = reinterpret_cast<const float*>(data + at.steps) + index * kGroup;
   } else {
-    group.scales = reinterpret_cast<const float*>(data + at.scales) + place;
+    group.scales = reinterpret_cast<const float*>(data + at.scales) + offset;
   }
-  if (zeros_ == Zeros::kBytes) group.zero_bytes = data + at.zeros + place;
+  if (zeros_ == Zeros::kBytes) group.zero_bytes = data + at.zeros + offset;
   if (zeros_ == Zeros::kFloats)
-    group.zero_floats = reinterpret_cast<const float*>(data + at.zeros) + place;
+    group.zero_floats = reinterpret_cast<const float*>(data + at.zeros) + offset;
   return group;
 }
 

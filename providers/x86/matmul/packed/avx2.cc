@@ -18,19 +18,19 @@ constexpr int kBytesOfLine = 64;
 /// Mask of the lanes, of the vector whose first column is `column`, that are columns of the tile.
 [[gnu::always_inline]] GANTRY_MATMUL inline __m256i lanes_of(const MatMulTile& tile,
                                                              int64_t column) {
-  const __m256i places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   const auto left = static_cast<int>(tile.columns - column);
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(left), places);
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(left), lanes);
 }
 
-/// Vector `place` from `from` on, as floats.
-template <StorageDtype kNumbers>
-[[gnu::always_inline]] GANTRY_MATMUL inline __m256 load(const std::byte* from, int64_t place) {
-  if constexpr (kNumbers == StorageDtype::kFloat) {
-    return _mm256_loadu_ps(reinterpret_cast<const float*>(from) + place * kLanes);
+/// Vector `offset` from `from` on, as floats.
+template <StorageDtype kDtype>
+[[gnu::always_inline]] GANTRY_MATMUL inline __m256 load(const std::byte* from, int64_t offset) {
+  if constexpr (kDtype == StorageDtype::kFloat) {
+    return _mm256_loadu_ps(reinterpret_cast<const float*>(from) + offset * kLanes);
   } else {
-    const __m128i narrow = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + place);
-    if constexpr (kNumbers == StorageDtype::kF16) return _mm256_cvtph_ps(narrow);
+    const __m128i narrow = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + offset);
+    if constexpr (kDtype == StorageDtype::kF16) return _mm256_cvtph_ps(narrow);
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(narrow), 16));
   }
 }
@@ -91,22 +91,22 @@ template <int kRows, class P>
   }
 }
 
-template <StorageDtype kNumbers, int kRows, int kLinesAhead, class P>
+template <StorageDtype kDtype, int kRows, int kLinesAhead, class P>
 GANTRY_MATMUL void multiply_part(const MatMulTile& tile) {
   __m256 sums[kRows][P::kVectors];
   begin<kRows, P>(tile, sums);
   LeftRows<kRows> left(tile);
   const auto* panel =
-      static_cast<const std::byte*>(tile.panel) + P::kFirst * kLanes * bytes_of(kNumbers);
+      static_cast<const std::byte*>(tile.panel) + P::kFirst * kLanes * bytes_of(kDtype);
   const char* ahead = tile.ahead;
   [[maybe_unused]] int steps_left = 1;
   [[maybe_unused]] float* widened = tile.widened ? tile.widened + P::kFirst * kLanes : nullptr;
   for (int64_t k = 0; k < tile.inner; ++k) {
-    __m256 numbers[P::kVectors];
-    for (int v = 0; v < P::kVectors; ++v) numbers[v] = load<kNumbers>(panel, v);
-    if constexpr (kNumbers != StorageDtype::kFloat) {
+    __m256 weights[P::kVectors];
+    for (int v = 0; v < P::kVectors; ++v) weights[v] = load<kDtype>(panel, v);
+    if constexpr (kDtype != StorageDtype::kFloat) {
       if (widened) {
-        for (int v = 0; v < P::kVectors; ++v) _mm256_storeu_ps(widened + v * kLanes, numbers[v]);
+        for (int v = 0; v < P::kVectors; ++v) _mm256_storeu_ps(widened + v * kLanes, weights[v]);
         widened += P::kWidth * kLanes;
       }
     }
@@ -124,11 +124,11 @@ GANTRY_MATMUL void multiply_part(const MatMulTile& tile) {
       _mm_prefetch(ahead + kBytesOfLine, _MM_HINT_T0);
       ahead += 2 * kBytesOfLine;
     }
-    panel += P::kWidth * kLanes * bytes_of(kNumbers);
+    panel += P::kWidth * kLanes * bytes_of(kDtype);
     for (int r = 0; r < kRows; ++r) {
       const __m256 factor = _mm256_broadcast_ss(left.at(r));
       for (int v = 0; v < P::kVectors; ++v)
-        sums[r][v] = _mm256_fmadd_ps(factor, numbers[v], sums[r][v]);
+        sums[r][v] = _mm256_fmadd_ps(factor, weights[v], sums[r][v]);
     }
     left.advance();
   }
@@ -142,14 +142,14 @@ struct Avx2Tiles {
   static constexpr int kFewRows = 3;
 
   /// Multiplies all vectors of a panel; the first part prefetches.
-  template <StorageDtype kNumbers, int kRows, int kHalves, int kLinesAhead>
+  template <StorageDtype kDtype, int kRows, int kHalves, int kLinesAhead>
   static void multiply(const MatMulTile& tile) {
     constexpr int kWidth = 2 * kHalves;
     if constexpr (kHalves == 1 || kRows <= kFewRows) {
-      multiply_part<kNumbers, kRows, kLinesAhead, Part<0, kWidth, kWidth>>(tile);
+      multiply_part<kDtype, kRows, kLinesAhead, Part<0, kWidth, kWidth>>(tile);
     } else {
-      multiply_part<kNumbers, kRows, kLinesAhead, Part<0, 2, kWidth>>(tile);
-      multiply_part<kNumbers, kRows, 0, Part<2, 2, kWidth>>(tile);
+      multiply_part<kDtype, kRows, kLinesAhead, Part<0, 2, kWidth>>(tile);
+      multiply_part<kDtype, kRows, 0, Part<2, 2, kWidth>>(tile);
     }
   }
 };

@@ -33,15 +33,15 @@ GANTRY_MATMUL inline void begin(const MatMulTile& tile, __m512 (&sums)[kRows][kV
   }
 }
 
-/// Vector `place` from `from` on, as floats.
-template <StorageDtype kNumbers>
-GANTRY_MATMUL inline __m512 load(const std::byte* from, int64_t place) {
-  if constexpr (kNumbers == StorageDtype::kFloat) {
-    return _mm512_loadu_ps(from + place * kLanes * int64_t{sizeof(float)});
+/// Vector `offset` from `from` on, as floats.
+template <StorageDtype kDtype>
+GANTRY_MATMUL inline __m512 load(const std::byte* from, int64_t offset) {
+  if constexpr (kDtype == StorageDtype::kFloat) {
+    return _mm512_loadu_ps(from + offset * kLanes * int64_t{sizeof(float)});
   } else {
-    const auto* at = reinterpret_cast<const __m256i*>(from) + place;
+    const auto* at = reinterpret_cast<const __m256i*>(from) + offset;
     const __m256i narrow = _mm256_loadu_si256(at);
-    if constexpr (kNumbers == StorageDtype::kF16) return _mm512_cvtph_ps(narrow);
+    if constexpr (kDtype == StorageDtype::kF16) return _mm512_cvtph_ps(narrow);
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16));
   }
 }
@@ -50,7 +50,7 @@ struct Avx512Tiles {
   /// Their sums by two vectors, these two vectors and a factor fill the registers.
   static constexpr int kMostRows = 14;
 
-  template <StorageDtype kNumbers, int kRows, int kVectors, int kLinesAhead>
+  template <StorageDtype kDtype, int kRows, int kVectors, int kLinesAhead>
   GANTRY_MATMUL static void multiply(const MatMulTile& tile) {
     __m512 sums[kRows][kVectors];
     begin<kRows, kVectors>(tile, sums);
@@ -60,11 +60,11 @@ struct Avx512Tiles {
     [[maybe_unused]] int steps_left = 1;
     [[maybe_unused]] float* widened = tile.widened;
     for (int64_t k = 0; k < tile.inner; ++k) {
-      __m512 numbers[kVectors];
-      for (int v = 0; v < kVectors; ++v) numbers[v] = load<kNumbers>(panel, v);
-      if constexpr (kNumbers != StorageDtype::kFloat) {
+      __m512 weights[kVectors];
+      for (int v = 0; v < kVectors; ++v) weights[v] = load<kDtype>(panel, v);
+      if constexpr (kDtype != StorageDtype::kFloat) {
         if (widened) {
-          for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(widened + v * kLanes, numbers[v]);
+          for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(widened + v * kLanes, weights[v]);
           widened += kVectors * kLanes;
         }
       }
@@ -82,11 +82,11 @@ struct Avx512Tiles {
         _mm_prefetch(ahead + kBytesOfLine, _MM_HINT_T0);
         ahead += 2 * kBytesOfLine;
       }
-      panel += kVectors * kLanes * bytes_of(kNumbers);
+      panel += kVectors * kLanes * bytes_of(kDtype);
       for (int r = 0; r < kRows; ++r) {
         const __m512 factor = _mm512_set1_ps(*left.at(r));
         for (int v = 0; v < kVectors; ++v)
-          sums[r][v] = _mm512_fmadd_ps(factor, numbers[v], sums[r][v]);
+          sums[r][v] = _mm512_fmadd_ps(factor, weights[v], sums[r][v]);
       }
       left.advance();
     }

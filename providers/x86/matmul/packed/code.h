@@ -19,8 +19,8 @@ struct MatMulTile {
   int rows = 0;                 ///< 1 to MatMulCode::most_rows
   const float* left = nullptr;  ///< [rows, inner], rows `left_stride` apart
   int64_t left_stride = 0;
-  const void* panel = nullptr;                  ///< [inner, panel_width()]
-  StorageDtype numbers = StorageDtype::kFloat;  ///< of the panel
+  const void* panel = nullptr;                ///< [inner, panel_width()]
+  StorageDtype dtype = StorageDtype::kFloat;  ///< of the panel
   /// Receives the f32 elements of a 16-bit panel, for the next tiles; null: they are not needed.
   float* widened = nullptr;
   int64_t inner = 0;

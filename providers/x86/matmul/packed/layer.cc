@@ -18,7 +18,7 @@ constexpr int64_t kMostRowsOfBlock = 224;
 /// Least rows of a row block. Each row block reads the whole matrix; with fewer rows that would
 /// dominate.
 constexpr int64_t kLeastRowsOfBlock = 70;
-constexpr int64_t kProductsPerTask = 1 << 18;
+constexpr int64_t kMultipliesPerTask = 1 << 18;
 constexpr int64_t kFloat = sizeof(float);
 
 /// Most of the inner extent of a panel that is multiplied before the next panel: two such parts
@@ -88,7 +88,7 @@ class PackedMatMul::Run {
     const int64_t tile = matmul_code()->most_rows * kPanelColumns * layer_.inner_;  // multiply-adds
     if (has_all_panels_) {
       const int64_t row_block = tiles_of_row_block_ * panels_ * tile;
-      call.parallel_for(row_blocks_, std::max<int64_t>(1, kProductsPerTask / row_block),
+      call.parallel_for(row_blocks_, std::max<int64_t>(1, kMultipliesPerTask / row_block),
                         [&](int64_t begin, int64_t end) {
                           const FlushDenormals flush;
                           for (int64_t i = begin; i < end; ++i)
@@ -97,7 +97,7 @@ class PackedMatMul::Run {
       return;
     }
     call.parallel_for(row_blocks_ * panels_ * tiles_of_row_block_,
-                      std::max<int64_t>(1, kProductsPerTask / tile),
+                      std::max<int64_t>(1, kMultipliesPerTask / tile),
                       [&](int64_t begin, int64_t end) {
                         const FlushDenormals flush;
                         run_tiles(begin, end);
@@ -157,11 +157,11 @@ class PackedMatMul::Run {
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
         const std::byte* next = nullptr;
         if (panel + 1 < last_panel) {
-          next = numbers(panel + 1, k);
+          next = weights_at(panel + 1, k);
         } else if (!is_last) {
-          next = numbers(first_panel, part.end);
+          next = weights_at(first_panel, part.end);
         } else if (has_next) {
-          next = numbers(last_panel, 0);
+          next = weights_at(last_panel, 0);
         }
         multiply_panel(block.tiles, left, panel, part, next);
         const int64_t made = panel + 1 - first_of_group;
@@ -186,13 +186,13 @@ class PackedMatMul::Run {
     const int64_t count =
         std::min(block.panels.end * kPanelColumns, layer_.columns_) - first_column;
     for (int64_t row = first_row(block.tiles.begin); row < first_row(block.tiles.end); ++row) {
-      const int64_t place = row * layer_.columns_ + first_column;
-      const float* addend = tensors_.addend ? tensors_.addend + place : nullptr;
-      layer_.epilogue_.finish(tensors_.target + place, addend, count);
+      const int64_t offset = row * layer_.columns_ + first_column;
+      const float* addend = tensors_.addend ? tensors_.addend + offset : nullptr;
+      layer_.epilogue_.finish(tensors_.target + offset, addend, count);
     }
   }
 
-  [[nodiscard]] const std::byte* numbers(int64_t panel, int64_t inner) const {
+  [[nodiscard]] const std::byte* weights_at(int64_t panel, int64_t inner) const {
     return layer_.weights_.panel(panel * kPanelColumns, inner);
   }
 
@@ -202,17 +202,17 @@ class PackedMatMul::Run {
     const int64_t column = index * kPanelColumns;
     const int64_t width = panel_width(layer_.columns_, column);
     const TileEpilogue& epilogue = layer_.epilogue_;
-    PanelPass pass({numbers(index, part.begin), layer_.weights_.numbers(), part.end - part.begin,
+    PanelPass pass({weights_at(index, part.begin), layer_.weights_.dtype(), part.end - part.begin,
                     width, std::min(width, layer_.columns_ - column), next},
                    {left.stride, layer_.columns_, tiles.end - tiles.begin});
     if (part.begin == 0 && !layer_.bias_.empty()) pass.add_bias(layer_.bias_.data() + column);
     if (part.end == layer_.inner_ && epilogue.bounds()) pass.keep(*epilogue.bounds());
     for (int64_t i = tiles.begin; i < tiles.end; ++i) {
       const int64_t row = first_row(i);
-      const int64_t place = row * layer_.columns_ + column;
-      float* target = tensors_.target + place;
+      const int64_t offset = row * layer_.columns_ + column;
+      float* target = tensors_.target + offset;
       const float* initial = part.begin > 0          ? target
-                             : epilogue.adds_first() ? tensors_.addend + place
+                             : epilogue.adds_first() ? tensors_.addend + offset
                                                      : nullptr;
       const float* rows = left.data + (row - first_row(tiles.begin)) * left.stride;
       pass.multiply(first_row(i + 1) - row, rows, initial, target);

@@ -16,8 +16,8 @@ constexpr int64_t kFloatsOfSets = 64 * kFloatsOfLine;
 constexpr int64_t kMostRowsOfSet = 8;  // sets have 8 to 12 ways
 
 bool is_crowded(int64_t stride, int64_t rows_of_tile) {
-  const int64_t places = kFloatsOfSets / std::gcd(stride, kFloatsOfSets);
-  return rows_of_tile > places * kMostRowsOfSet;
+  const int64_t sets = kFloatsOfSets / std::gcd(stride, kFloatsOfSets);
+  return rows_of_tile > sets * kMostRowsOfSet;
 }
 
 }  // namespace

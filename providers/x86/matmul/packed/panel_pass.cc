@@ -29,22 +29,22 @@ float* panel_room(int64_t count) {
 PanelPass::PanelPass(const Part& part, const Tiles& tiles)
     : next_(part.next),
       // 0 for a half panel of 16-bit elements, which have less than a line.
-      lines_(part.width * bytes_of(part.kind) / kBytesOfLine),
+      lines_(part.width * bytes_of(part.dtype) / kBytesOfLine),
       lines_end_(lines_ * part.inner * kBytesOfLine),
       is_alone_(tiles.count == 1) {
-  tile_.panel = part.numbers;
-  tile_.numbers = part.kind;
+  tile_.panel = part.weights;
+  tile_.dtype = part.dtype;
   tile_.inner = part.inner;
   tile_.left_stride = tiles.left_stride;
   tile_.columns = part.columns;
   tile_.stride = tiles.target_stride;
   if (is_alone_) {
     if (lines_ == 0) return;  // otherwise panels are consecutive
-    tile_.ahead = reinterpret_cast<const char*>(part.numbers) + kBytesAhead;
+    tile_.ahead = reinterpret_cast<const char*>(part.weights) + kBytesAhead;
     tile_.lines_ahead = static_cast<int>(lines_);
     return;
   }
-  if (part.kind != StorageDtype::kFloat) tile_.widened = panel_room(part.inner * part.width);
+  if (part.dtype != StorageDtype::kFloat) tile_.widened = panel_room(part.inner * part.width);
   // Prefetches are spread over the tiles: the number of outstanding cache misses is limited.
   if (lines_ > 0) tile_.steps_ahead = static_cast<int>(std::max<int64_t>(1, tiles.count / lines_));
   share_ = divided_up(part.inner, tile_.steps_ahead) * kBytesOfLine;
@@ -69,7 +69,7 @@ void PanelPass::multiply(int64_t rows, const float* left, const float* initial, 
   matmul_code()->multiply_tile(tile_);
   if (!tile_.widened) return;
   tile_.panel = std::exchange(tile_.widened, nullptr);
-  tile_.numbers = StorageDtype::kFloat;
+  tile_.dtype = StorageDtype::kFloat;
 }
 
 }  // namespace gantry::x86

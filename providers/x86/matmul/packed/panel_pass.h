@@ -18,8 +18,8 @@ float* panel_room(int64_t count);
 class PanelPass {
  public:
   struct Part {
-    const std::byte* numbers = nullptr;
-    StorageDtype kind = StorageDtype::kFloat;
+    const std::byte* weights = nullptr;
+    StorageDtype dtype = StorageDtype::kFloat;
     int64_t inner = 0;
     int64_t width = 0;                ///< of the panel: kPanelColumns or half of it
     int64_t columns = 0;              ///< inside the result, 1 to `width`

@@ -76,7 +76,7 @@ uint16_t half_of(uint32_t bits) {
 
 }  // namespace
 
-StorageDtype numbers_of(const void* floats, int64_t count) {
+StorageDtype narrowest_dtype(const void* floats, int64_t count) {
   const auto* from = static_cast<const std::byte*>(floats);
   std::atomic<bool> is_bf16{true};
   std::atomic<bool> is_half{true};
@@ -100,10 +100,10 @@ StorageDtype numbers_of(const void* floats, int64_t count) {
   return is_half ? StorageDtype::kF16 : StorageDtype::kFloat;
 }
 
-void narrow(const float* floats, int64_t count, StorageDtype numbers, uint16_t* target) {
+void narrow(const float* floats, int64_t count, StorageDtype dtype, uint16_t* target) {
   for (int64_t i = 0; i < count; ++i) {
     const auto bits = std::bit_cast<uint32_t>(floats[i]);
-    target[i] = numbers == StorageDtype::kBf16 ? static_cast<uint16_t>(bits >> 16U) : half_of(bits);
+    target[i] = dtype == StorageDtype::kBf16 ? static_cast<uint16_t>(bits >> 16U) : half_of(bits);
   }
 }
 

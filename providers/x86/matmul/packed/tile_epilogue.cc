@@ -67,8 +67,8 @@ void finish_apart(const Steps& steps, float* target, const float* addend, int64_
   std::array<std::array<float, TileEpilogue::kMostColumns>, 3> buffers{};
   std::copy_n(target, count, buffers[kResult].begin());
   if (addend) std::copy_n(addend, count, buffers[kAddend].begin());
-  float* places[] = {buffers[kResult].data(), buffers[kAddend].data(), buffers[kFree].data()};
-  run_instructions(steps, places, count);
+  float* slots[] = {buffers[kResult].data(), buffers[kAddend].data(), buffers[kFree].data()};
+  run_instructions(steps, slots, count);
   std::copy_n(buffers[kResult].begin(), count, target);
 }
 
@@ -109,8 +109,8 @@ void TileEpilogue::finish(float* target, const float* addend, int64_t count) con
   if (!adds_later_) addend = nullptr;
   if (count % kTileStep != 0) return finish_apart(steps_, target, addend, count);
   std::array<float, kMostColumns> free;
-  float* places[] = {target, const_cast<float*>(addend), free.data()};
-  run_instructions(steps_, places, count);
+  float* slots[] = {target, const_cast<float*>(addend), free.data()};
+  run_instructions(steps_, slots, count);
 }
 
 }  // namespace gantry::x86

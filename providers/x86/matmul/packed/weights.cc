@@ -24,9 +24,9 @@ int64_t packed_columns(int64_t columns) {
 void fill_panel(const Plain& plain, int64_t first, float* target) {
   const int64_t width = panel_width(plain.columns, first);
   const int64_t count = std::min(width, plain.columns - first);
-  const auto* from = static_cast<const std::byte*>(plain.numbers);
-  const auto copy = [&](float* to, int64_t place, int64_t floats) {
-    std::memcpy(to, from + place * int64_t{sizeof(float)},
+  const auto* from = static_cast<const std::byte*>(plain.data);
+  const auto copy = [&](float* to, int64_t offset, int64_t floats) {
+    std::memcpy(to, from + offset * int64_t{sizeof(float)},
                 static_cast<size_t>(floats) * sizeof(float));
   };
   if (count < width) std::fill_n(target, width * plain.inner, 0.0F);
@@ -59,16 +59,16 @@ void fill_panel(const Plain& plain, int64_t first, float* target) {
   }
 }
 
-void fill_narrow_panel(const Plain& plain, int64_t first, StorageDtype numbers, uint16_t* target) {
+void fill_narrow_panel(const Plain& plain, int64_t first, StorageDtype dtype, uint16_t* target) {
   std::vector<float> floats(static_cast<size_t>(panel_width(plain.columns, first) * plain.inner));
   fill_panel(plain, first, floats.data());
-  narrow(floats.data(), static_cast<int64_t>(floats.size()), numbers, target);
+  narrow(floats.data(), static_cast<int64_t>(floats.size()), dtype, target);
 }
 
 /// The storage dtype. Scaled elements are exact in 16 bits only by chance, so they stay f32.
 StorageDtype narrowest(const Plain& plain) {
   if (!plain.scales.empty()) return StorageDtype::kFloat;
-  return numbers_of(plain.numbers, plain.inner * plain.columns);
+  return narrowest_dtype(plain.data, plain.inner * plain.columns);
 }
 
 /// The dtype as cached in `choices`, one letter.
@@ -81,9 +81,9 @@ StorageDtype cached_elements(sdk::Choices& choices, const Plain& plain) {
 
 Digest content_of(const Plain& plain, const std::string& form) {
   const auto count = static_cast<uint64_t>(plain.inner * plain.columns);
-  const Digest numbers = digest_of(plain.numbers, count * sizeof(float), form);
+  const Digest elements = digest_of(plain.data, count * sizeof(float), form);
   return digest_of(plain.scales.data(), plain.scales.size() * sizeof(float),
-                   {reinterpret_cast<const char*>(numbers.data()), sizeof(numbers)});
+                   {reinterpret_cast<const char*>(elements.data()), sizeof(elements)});
 }
 
 }  // namespace
@@ -91,23 +91,23 @@ Digest content_of(const Plain& plain, const std::string& form) {
 void PanelWeights::pack(const gantry_host* host, sdk::Choices& choices, const Plain& plain) {
   inner_ = plain.inner;
   columns_ = plain.columns;
-  numbers_ = cached_elements(choices, plain);
-  const std::string form = "panels of " + std::to_string(bytes_of(numbers_)) + "/" +
+  dtype_ = cached_elements(choices, plain);
+  const std::string form = "panels of " + std::to_string(bytes_of(dtype_)) + "/" +
                            std::to_string(plain.inner) + "/" + std::to_string(plain.columns) +
                            (plain.is_transposed ? "T" : "") + std::to_string(plain.taps);
   const Digest content = cached_digest(choices, "content", [&] { return content_of(plain, form); });
   const Digest kind = digest_of(form.data(), form.size(), "");
   const auto size_bytes =
-      static_cast<uint64_t>(packed_columns(columns_) * inner_ * bytes_of(numbers_));
+      static_cast<uint64_t>(packed_columns(columns_) * inner_ * bytes_of(dtype_));
   share_ = share_packed(host, {content, kind}, size_bytes, [&](void* target) {
     const int64_t panels = (plain.columns + kPanelColumns - 1) / kPanelColumns;
     with_threads(machine_threads(), [&] {
       for_each(panels, [&](int64_t panel) {
         const int64_t first = panel * kPanelColumns;
-        const int64_t place = first * plain.inner;
-        if (numbers_ == StorageDtype::kFloat)
-          return fill_panel(plain, first, static_cast<float*>(target) + place);
-        fill_narrow_panel(plain, first, numbers_, static_cast<uint16_t*>(target) + place);
+        const int64_t offset = first * plain.inner;
+        if (dtype_ == StorageDtype::kFloat)
+          return fill_panel(plain, first, static_cast<float*>(target) + offset);
+        fill_narrow_panel(plain, first, dtype_, static_cast<uint16_t*>(target) + offset);
       });
     });
   });
