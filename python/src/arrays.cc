@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "buffer_protocol.h"
 #include "dlpack_import.h"
 #include "dtypes.h"
 #include "errors.h"

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "buffer_protocol.h"
 #include "errors.h"
 #include "json_text.h"
 

@@ -9,7 +9,7 @@ work=$(mktemp -d)
 # A system older than its Python has to be: one compiled from Debian 12's sources, as its users make or fetch one, and CMake from PyPI.
 python=python3
 cmake=
-if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
   sed -n 's/^deb \([^ ]*\) .*/deb-src \1 bookworm main/p' /etc/apt/sources.list | head -n 1 > /etc/apt/sources.list.d/sources.list
   apt-get update --quiet
   apt-get install --quiet --yes --no-install-recommends dpkg-dev libffi-dev libssl-dev xz-utils zlib1g-dev
