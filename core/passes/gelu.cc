@@ -11,9 +11,8 @@
 #include <optional>
 #include <string>
 
+#include "passes/fuse_pattern.h"
 #include "passes/pattern.h"
-#include "passes/pipeline.h"
-#include "passes/replace.h"
 
 namespace gantry {
 namespace {
@@ -23,6 +22,7 @@ constexpr double kCubeFactor = 0.044715;
 
 struct GeluMatch {
   GraphValue* x = nullptr;
+  GraphValue* result = nullptr;
   const char* approximate = nullptr;
 };
 
@@ -80,12 +80,6 @@ GraphValue* operand_of_tanh(const Node& tanh) {
   return nullptr;
 }
 
-GeluMatch gelu_of(const Node& node) {
-  if (is_operator(node, "Erf", 1)) return {operand_of_erf(node), "none"};
-  if (is_operator(node, "Tanh", 1)) return {operand_of_tanh(node), "tanh"};
-  return {};
-}
-
 // The result of x * 0.5 * (1 + bell), in any order of the products; null: the pattern does not
 // match.
 GraphValue* result_of(const GraphValue* bell, const GraphValue* x) {
@@ -110,29 +104,30 @@ GraphValue* result_of(const GraphValue* bell, const GraphValue* x) {
 
 bool has_gelu(DType dtype) { return dtype == DType::kFloat || dtype == DType::kDouble; }
 
+// `node`: the Erf or Tanh.
+GeluMatch gelu_of(const Node& node) {
+  GeluMatch match;
+  if (is_operator(node, "Erf", 1)) {
+    match = {operand_of_erf(node), nullptr, "none"};
+  } else if (is_operator(node, "Tanh", 1)) {
+    match = {operand_of_tanh(node), nullptr, "tanh"};
+  }
+  if (!match.x || !has_gelu(match.x->type.dtype)) return {};
+  match.result = result_of(node.outputs[0], match.x);
+  return match.result && have_one_rank(match.x, match.result) ? match : GeluMatch{};
+}
+
+Node* make_gelu(Graph& graph, const GeluMatch& match) {
+  Node* node = graph.add_node("Gelu", "", 20, match.result->producer->name);
+  node->attributes.push_back({"approximate", std::string(match.approximate)});
+  graph.add_input(node, match.x);
+  return node;
+}
+
 }  // namespace
 
-bool raise_gelu(Graph& graph, const PassContext& context) {
-  std::vector<std::pair<GraphValue*, GeluMatch>> found;
-  for (const auto& node : graph.nodes()) {
-    const GeluMatch match = gelu_of(*node);
-    if (!match.x || !has_gelu(match.x->type.dtype)) continue;
-    GraphValue* result = result_of(node->outputs[0], match.x);
-    if (result && have_one_rank(match.x, result) &&
-        !are_taken_together(context, *node, *result->producer))
-      found.emplace_back(result, match);
-  }
-  for (const auto& [result, match] : found) {
-    Node* gelu = graph.add_node("Gelu", "", 20, result->producer->name);
-    gelu->attributes.push_back({"approximate", std::string(match.approximate)});
-    graph.add_input(gelu, match.x);
-    take_over(graph, result, gelu);
-  }
-  if (!found.empty()) {
-    graph.sweep();
-    graph.sort();
-  }
-  return !found.empty();
+bool fuse_gelu(Graph& graph, const PassContext& context) {
+  return fuse_pattern(graph, context, gelu_of, make_gelu);
 }
 
 }  // namespace gantry

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "passes/fuse_pattern.h"
 #include "passes/pattern.h"
-#include "passes/pipeline.h"
 #include "passes/replace.h"
 
 namespace gantry {
@@ -118,31 +118,22 @@ GroupNormMatch group_norm_of(const Node& node) {
   return match;
 }
 
+Node* make_group_normalization(Graph& graph, const GroupNormMatch& match) {
+  Node* node = graph.add_node("GroupNormalization", "", 21, match.result->producer->name);
+  node->attributes.push_back({"epsilon", match.epsilon});
+  node->attributes.push_back({"num_groups", match.groups});
+  graph.add_input(node, match.x);
+  for (const GraphValue* by_channel : {match.scale, match.shift}) {
+    ValueRef flat = reshaped(by_channel->constant, {match.x->type.shape[1]});
+    graph.add_input(node, graph.add_constant(by_channel->name, std::move(flat)));
+  }
+  return node;
+}
+
 }  // namespace
 
-bool raise_group_normalization(Graph& graph, const PassContext& context) {
-  std::vector<GroupNormMatch> found;
-  for (const auto& node : graph.nodes()) {
-    const GroupNormMatch match = group_norm_of(*node);
-    if (match.result && !are_taken_together(context, *node, *match.result->producer))
-      found.push_back(match);
-  }
-  for (const GroupNormMatch& match : found) {
-    Node* raised = graph.add_node("GroupNormalization", "", 21, match.result->producer->name);
-    raised->attributes.push_back({"epsilon", match.epsilon});
-    raised->attributes.push_back({"num_groups", match.groups});
-    graph.add_input(raised, match.x);
-    for (const GraphValue* by_channel : {match.scale, match.shift}) {
-      ValueRef flat = reshaped(by_channel->constant, {match.x->type.shape[1]});
-      graph.add_input(raised, graph.add_constant(by_channel->name, std::move(flat)));
-    }
-    take_over(graph, match.result, raised);
-  }
-  if (!found.empty()) {
-    graph.sweep();
-    graph.sort();
-  }
-  return !found.empty();
+bool fuse_group_normalization(Graph& graph, const PassContext& context) {
+  return fuse_pattern(graph, context, group_norm_of, make_group_normalization);
 }
 
 }  // namespace gantry

@@ -60,7 +60,7 @@ HardSigmoidMatch hard_sigmoid_of(const Node& clip) {
 
 }  // namespace
 
-bool raise_hard_sigmoid(Graph& graph, const PassContext& context) {
+bool fuse_hard_sigmoid(Graph& graph, const PassContext& context) {
   std::vector<const Node*> clips;
   for (const auto& node : graph.nodes()) {
     if (is_clip(*node)) clips.push_back(node.get());
@@ -75,11 +75,11 @@ bool raise_hard_sigmoid(Graph& graph, const PassContext& context) {
     // The product was divided, so it takes the place of the quotient.
     if (match.product && !try_replace(graph, match.result, match.product)) continue;
     GraphValue* made = match.product ? match.clipped : match.result;
-    Node* raised = graph.add_node("HardSigmoid", "", 6, made->producer->name);
-    raised->attributes.push_back({"alpha", static_cast<float>(kSixth)});
-    raised->attributes.push_back({"beta", 0.5F});
-    graph.add_input(raised, match.x);
-    take_over(graph, made, raised);
+    Node* node = graph.add_node("HardSigmoid", "", 6, made->producer->name);
+    node->attributes.push_back({"alpha", static_cast<float>(kSixth)});
+    node->attributes.push_back({"beta", 0.5F});
+    graph.add_input(node, match.x);
+    take_over(graph, made, node);
     has_changed = true;
   }
   if (has_changed) {

@@ -11,11 +11,8 @@
 //   %n = Div-14(%d, %s)
 //   %g = Mul-14(%n, %scale)
 //   %y = Add-14(%g, %shift)    =>   %y = LayerNormalization-17(%x, %scale, %shift) {axis = -1, ...}
-#include <vector>
-
+#include "passes/fuse_pattern.h"
 #include "passes/pattern.h"
-#include "passes/pipeline.h"
-#include "passes/replace.h"
 
 namespace gantry {
 namespace {
@@ -63,33 +60,23 @@ NormMatch norm_of(const Node& node) {
       match.result = shifting->outputs[0];
     }
   }
-  return match;
+  return have_one_rank(match.x, match.result) ? match : NormMatch{};
+}
+
+Node* make_normalization(Graph& graph, const NormMatch& match) {
+  Node* node = graph.add_node("LayerNormalization", "", 17, match.result->producer->name);
+  node->attributes.push_back({"axis", int64_t{-1}});
+  node->attributes.push_back({"epsilon", match.epsilon});
+  graph.add_input(node, match.x);
+  graph.add_input(node, match.scale);
+  if (match.shift) graph.add_input(node, match.shift);
+  return node;
 }
 
 }  // namespace
 
-bool raise_layer_normalization(Graph& graph, const PassContext& context) {
-  std::vector<NormMatch> found;
-  for (const auto& node : graph.nodes()) {
-    const NormMatch match = norm_of(*node);
-    if (match.result && have_one_rank(match.x, match.result) &&
-        !are_taken_together(context, *node, *match.result->producer))
-      found.push_back(match);
-  }
-  for (const NormMatch& match : found) {
-    Node* raised = graph.add_node("LayerNormalization", "", 17, match.result->producer->name);
-    raised->attributes.push_back({"axis", int64_t{-1}});
-    raised->attributes.push_back({"epsilon", match.epsilon});
-    graph.add_input(raised, match.x);
-    graph.add_input(raised, match.scale);
-    if (match.shift) graph.add_input(raised, match.shift);
-    take_over(graph, match.result, raised);
-  }
-  if (!found.empty()) {
-    graph.sweep();
-    graph.sort();
-  }
-  return !found.empty();
+bool fuse_layer_normalization(Graph& graph, const PassContext& context) {
+  return fuse_pattern(graph, context, norm_of, make_normalization);
 }
 
 }  // namespace gantry

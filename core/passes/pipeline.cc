@@ -43,7 +43,8 @@ bool run_everywhere(const Pass& pass, Graph& graph, const PassContext& context) 
 }  // namespace
 
 const std::vector<Pass>& passes() {
-#define GANTRY_PASS(name, function, benefit, raises) {#name, function, benefit, raises},
+#define GANTRY_PASS(name, function, benefit, adds_operators) \
+  {#name, function, benefit, adds_operators},
   static const std::vector<Pass> kPasses = {
 #include "passes/passes.def"
   };

@@ -44,7 +44,7 @@ struct Pass {
   const char* name;                                       ///< as in session.disable_passes
   bool (*run)(Graph& graph, const PassContext& context);  ///< true if the graph changed
   const char* benefit;                                    ///< one line
-  bool raises = false;  ///< fuses patterns to an operator that the graph may not have had
+  bool adds_operators = false;  ///< fuses patterns to an operator that the graph may not have had
 };
 
 // Declares the function of each pass.

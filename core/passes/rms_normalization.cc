@@ -10,11 +10,9 @@
 //   %e = Div-14(%x, %d)
 //   %y = Mul-14(%e, %scale)     =>   %y = RMSNormalization-23(%x, %scale) {axis = -1, epsilon}
 #include <optional>
-#include <vector>
 
+#include "passes/fuse_pattern.h"
 #include "passes/pattern.h"
-#include "passes/pipeline.h"
-#include "passes/replace.h"
 
 namespace gantry {
 namespace {
@@ -67,32 +65,22 @@ RmsNormMatch rms_norm_of(const Node& node) {
   match.scale = other_operand(*scaling, node.outputs[0]);
   if (!is_along_last(match.scale, match.x)) return {};
   match.result = scaling->outputs[0];
-  return match;
+  return have_one_rank(match.x, match.result) ? match : RmsNormMatch{};
+}
+
+Node* make_rms_normalization(Graph& graph, const RmsNormMatch& match) {
+  Node* node = graph.add_node("RMSNormalization", "", 23, match.result->producer->name);
+  node->attributes.push_back({"axis", int64_t{-1}});
+  node->attributes.push_back({"epsilon", match.epsilon});
+  graph.add_input(node, match.x);
+  graph.add_input(node, match.scale);
+  return node;
 }
 
 }  // namespace
 
-bool raise_rms_normalization(Graph& graph, const PassContext& context) {
-  std::vector<RmsNormMatch> found;
-  for (const auto& node : graph.nodes()) {
-    const RmsNormMatch match = rms_norm_of(*node);
-    if (match.result && have_one_rank(match.x, match.result) &&
-        !are_taken_together(context, *node, *match.result->producer))
-      found.push_back(match);
-  }
-  for (const RmsNormMatch& match : found) {
-    Node* raised = graph.add_node("RMSNormalization", "", 23, match.result->producer->name);
-    raised->attributes.push_back({"axis", int64_t{-1}});
-    raised->attributes.push_back({"epsilon", match.epsilon});
-    graph.add_input(raised, match.x);
-    graph.add_input(raised, match.scale);
-    take_over(graph, match.result, raised);
-  }
-  if (!found.empty()) {
-    graph.sweep();
-    graph.sort();
-  }
-  return !found.empty();
+bool fuse_rms_normalization(Graph& graph, const PassContext& context) {
+  return fuse_pattern(graph, context, rms_norm_of, make_rms_normalization);
 }
 
 }  // namespace gantry

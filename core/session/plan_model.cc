@@ -221,7 +221,7 @@ class Planner {
       // A provider that runs each node of a pattern need not run the node that a pass fused them
       // to. So plan again without the passes that fuse.
       for (const Pass& pass : passes()) {
-        if (pass.raises) options_.disabled.emplace_back(pass.name);
+        if (pass.adds_operators) options_.disabled.emplace_back(pass.name);
       }
       planned_.graph = planned_.model->to_graph();
       place_graph();

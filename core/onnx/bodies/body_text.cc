@@ -208,16 +208,19 @@ onnx::OpSchema schema_of(const BodyRow& row, const char* domain) {
       microsoft_schema(row.name, formals_of(row.inputs, inputs), formals_of(row.outputs, outputs));
   schema.SetDomain(domain).TypeAndShapeInferenceFunction(
       [types = row.output_types](onnx::InferenceContext& context) { infer_row(context, types); });
-  if (!row.build) return schema;
-  schema.SetContextDependentFunctionBodyBuilder([build = row.build](const BodyContext& context,
-                                                                    const onnx::OpSchema& self,
-                                                                    onnx::FunctionProto& function) {
+  if (row.build) set_body(schema, row.build);
+  return schema;
+}
+
+void set_body(onnx::OpSchema& schema, BuildBody* build) {
+  schema.SetContextDependentFunctionBodyBuilder([build](const BodyContext& context,
+                                                        const onnx::OpSchema& self,
+                                                        onnx::FunctionProto& function) {
     BodyText body(function);
     if (!build(context, body)) return false;
     self.BuildFunction(function);
     return true;
   });
-  return schema;
 }
 
 }  // namespace gantry

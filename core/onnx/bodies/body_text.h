@@ -116,6 +116,12 @@ class BodyText {
   onnx::FunctionBuilder builder_;
 };
 
+/// Writes the body of a node's operator. False: there is none for this node.
+using BuildBody = bool(const BodyContext& context, BodyText& body);
+
+/// Gives the operator the body that `build` writes.
+void set_body(onnx::OpSchema& schema, BuildBody* build);
+
 /// An operator of com.microsoft, as a row of a table.
 struct BodyRow {
   const char* name;
@@ -126,8 +132,7 @@ struct BodyRow {
   /// int32; 'l' int64; 'h' uint32 or, if attribute `positive` is 0, int32; '-' unknown until the
   /// body is inlined.
   const char* output_types;
-  /// Writes the body. False: there is no body for this node. Null: only providers run the operator.
-  bool (*build)(const BodyContext& context, BodyText& body);
+  BuildBody* build;  ///< null: only providers run the operator
 };
 onnx::OpSchema schema_of(const BodyRow& row, const char* domain = "com.microsoft");
 

@@ -120,15 +120,8 @@ onnx::OpSchema matmul_nbits_schema() {
                       {"tensor(uint8)", "tensor(float)", "tensor(float16)", "tensor(bfloat16)"}, "")
       .TypeConstraint("T5", {"tensor(int32)"}, "")
       .AllowUncheckedAttributes()
-      .TypeAndShapeInferenceFunction(infer)
-      .SetContextDependentFunctionBodyBuilder([](const BodyContext& context,
-                                                 const onnx::OpSchema& self,
-                                                 onnx::FunctionProto& function) {
-        BodyText body(function);
-        if (!build(context, body)) return false;
-        self.BuildFunction(function);
-        return true;
-      });
+      .TypeAndShapeInferenceFunction(infer);
+  set_body(schema, build);
   return schema;
 }
 

@@ -27,9 +27,9 @@ std::string after(const char* pass, const std::string& text) {
   return test::inner_text(*graph);
 }
 
-class GeluSpelling : public testing::TestWithParam<const char*> {};
+class GeluPattern : public testing::TestWithParam<const char*> {};
 
-TEST_P(GeluSpelling, BecomesOneNode) {
+TEST_P(GeluPattern, BecomesOneNode) {
   const std::string text = after("gelu", model(GetParam()));
   const char* kind = std::string(GetParam()).find("Tanh") == std::string::npos ? "none" : "tanh";
   EXPECT_NE(text.find("%y = Gelu-20(%x) {approximate = \"" + std::string(kind) + "\"}"),
@@ -39,7 +39,7 @@ TEST_P(GeluSpelling, BecomesOneNode) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Gelu, GeluSpelling,
+    Gelu, GeluPattern,
     testing::Values(
         "a = Div(x, r) b = Erf(a) s = Add(b, o) m = Mul(x, s) y = Mul(m, h)",
         "a = Mul(x, i) b = Erf(a) s = Add(o, b) m = Mul(s, h) y = Mul(x, m)",
@@ -108,9 +108,9 @@ std::string hard(const std::string& nodes) {
          nodes + " }";
 }
 
-class HardSigmoidSpelling : public testing::TestWithParam<const char*> {};
+class HardSigmoidPattern : public testing::TestWithParam<const char*> {};
 
-TEST_P(HardSigmoidSpelling, BecomesOneNode) {
+TEST_P(HardSigmoidPattern, BecomesOneNode) {
   const std::string text = after("hard_sigmoid", hard(GetParam()));
   EXPECT_NE(text.find("HardSigmoid-6(%x) {alpha = 0.16666667, beta = 0.5}"), std::string::npos)
       << text;
@@ -119,7 +119,7 @@ TEST_P(HardSigmoidSpelling, BecomesOneNode) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    HardSigmoid, HardSigmoidSpelling,
+    HardSigmoid, HardSigmoidPattern,
     testing::Values("a = Add(x, c) b = Clip(a, o, s) y = Div(b, s)",
                     "a = Add(c, x) b = Clip(a, o, s) y = Mul(i, b)",
                     "a = Add(x, c) b = Clip(a, o, s) d = Div(b, s) y = Mul(x, d)",
@@ -206,7 +206,7 @@ TEST_P(RankOfANumber, IsKept) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Raise, RankOfANumber,
+    Fuse, RankOfANumber,
     testing::Values(
         std::pair{"gelu", "a = Div(x, r) b = Erf(a) n = Add(b, l) m = Mul(x, n) y = Mul(m, h)"},
         std::pair{"hard_sigmoid", "a = Add(x, c) b = Clip(a, o, s) y = Div(b, s)"},
