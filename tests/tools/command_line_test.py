@@ -545,3 +545,11 @@ def test_many_callers_run_one_session(add_model):
     text = gantry("bench", add_model, "--dim", "rows=2", "--callers", "3", "--seconds", "0")[0]
     assert "for each of 3 callers" in text and "runs a second" in text
     complaint("bench", add_model, "--callers", "0", status=USAGE)
+
+
+@pytest.mark.parametrize("dtype", [TensorProto.INT32, TensorProto.INT64])
+def test_random_integers_are_in_every_vocabulary(dtype, tmp_path):
+    """Two rows, as the table of token types in BERT has."""
+    model = save(tmp_path / "lookup.onnx", [helper.make_node("Gather", ["table", "ids"], ["y"])], [("ids", dtype, [1, 256])],
+                 [("y", TensorProto.FLOAT, [1, 256, 3])], [numpy_helper.from_array(np.ones((2, 3), np.float32), "table")])
+    assert "y: float32[1,256,3]" in gantry("run", model, "--random")[0]

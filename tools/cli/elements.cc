@@ -119,7 +119,8 @@ void fill(Tensor& tensor, std::mt19937_64& generator, size_t per_element = 1) {
     if constexpr (std::is_floating_point_v<T>) {
       elements[i] = static_cast<T>(2 * unit(generator) - 1);
     } else {
-      elements[i] = static_cast<T>(generator() % 10);
+      // Wide integers are ids, masks and positions: 0 and 1 are in every vocabulary and mask.
+      elements[i] = static_cast<T>(generator() % (sizeof(T) < sizeof(int32_t) ? 10 : 2));
     }
   }
 }
