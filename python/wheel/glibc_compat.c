@@ -3,21 +3,25 @@
 // files of the wheel ask for these symbols without a version (make_portable.py): of two libraries
 // that define one, a process takes the first it loaded, its own C library.
 #define _GNU_SOURCE
-#include <cpuid.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <sys/platform/x86.h>
 #include <sys/random.h>
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/platform/x86.h>
+#endif
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -28,29 +32,29 @@ EXPORT char __libc_single_threaded = 0;
 EXPORT pid_t gettid(void) { return (pid_t)syscall(SYS_gettid); }
 
 // 2.33: before, these were inline functions. The kernel's struct stat is the C library's.
+EXPORT int fstatat(int folder, const char* path, struct stat* status, int flags) {
+  return (int)syscall(SYS_newfstatat, folder, path, status, flags);
+}
 EXPORT int stat(const char* path, struct stat* status) {
-  return (int)syscall(SYS_stat, path, status);
+  return fstatat(AT_FDCWD, path, status, 0);
 }
 EXPORT int lstat(const char* path, struct stat* status) {
-  return (int)syscall(SYS_lstat, path, status);
+  return fstatat(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
 }
 EXPORT int fstat(int descriptor, struct stat* status) {
   return (int)syscall(SYS_fstat, descriptor, status);
 }
-EXPORT int fstatat(int folder, const char* path, struct stat* status, int flags) {
+EXPORT int fstatat64(int folder, const char* path, struct stat64* status, int flags) {
   return (int)syscall(SYS_newfstatat, folder, path, status, flags);
 }
 EXPORT int stat64(const char* path, struct stat64* status) {
-  return (int)syscall(SYS_stat, path, status);
+  return fstatat64(AT_FDCWD, path, status, 0);
 }
 EXPORT int lstat64(const char* path, struct stat64* status) {
-  return (int)syscall(SYS_lstat, path, status);
+  return fstatat64(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
 }
 EXPORT int fstat64(int descriptor, struct stat64* status) {
   return (int)syscall(SYS_fstat, descriptor, status);
-}
-EXPORT int fstatat64(int folder, const char* path, struct stat64* status, int flags) {
-  return (int)syscall(SYS_newfstatat, folder, path, status, flags);
 }
 
 // 2.33. The older function counts with 32 bits: above 4 GiB the numbers are too small.
@@ -96,6 +100,7 @@ EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mu
   }
 }
 
+#if defined(__x86_64__)
 // 2.33: what CPU and operating system have, as CPUID and XGETBV say.
 enum { kLeaves = 3 };  // CPUID_INDEX_1, CPUID_INDEX_7, CPUID_INDEX_80000001: all that gantry asks
 static struct cpuid_feature leaves[kLeaves + 1];
@@ -134,6 +139,7 @@ __attribute__((constructor)) static void read_cpu(void) {
 EXPORT const struct cpuid_feature* __x86_get_cpuid_feature_leaf(unsigned leaf) {
   return &leaves[leaf < kLeaves ? leaf : kLeaves];
 }
+#endif
 
 // 2.34: since then the C library runs a program's constructors, which the program did itself
 // before.
@@ -162,7 +168,7 @@ EXPORT int __libc_start_main(Main* main, int count, char** arguments,
                              void (*rtld_fini)(void), void* stack_end) {
   StartMain* newer = (StartMain*)dlvsym(RTLD_NEXT, "__libc_start_main", "GLIBC_2.34");
   if (newer != NULL) return newer(main, count, arguments, init, fini, rtld_fini, stack_end);
-  StartMain* older = (StartMain*)dlvsym(RTLD_NEXT, "__libc_start_main", "GLIBC_2.2.5");
+  StartMain* older = (StartMain*)dlsym(RTLD_NEXT, "__libc_start_main");
   return older(main, count, arguments, init != NULL ? init : run_constructors, fini, rtld_fini,
                stack_end);
 }

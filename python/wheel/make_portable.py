@@ -19,7 +19,6 @@ import sys
 from elftools.elf.elffile import ELFFile
 
 FLOOR = (2, 27)
-BASE = "GLIBC_2.2.5"  # the first version on x86-64, which every C library and every file that was linked with one names
 PARTS = ("libpthread.so.0", "libdl.so.2")  # of an older C library; from 2.34 on they are there, and empty
 CXX_VERSIONS = {"GLIBCXX_": "GANTRYX_", "CXXABI_": "GANTRY_"}  # new names have the length of the old
 UNVERSIONED = 1  # VER_NDX_GLOBAL
@@ -109,10 +108,12 @@ class VersionedFile:
         return UNVERSIONED if at is None else struct.unpack_from("<H", self.data, at)[0] & 0x7FFF  # without the bit that hides it
 
     def forget_newer(self) -> None:
-        """Takes the versions above FLOOR from their symbols, and from the file: their entries name BASE instead."""
+        """Takes the versions above FLOOR from their symbols, and from the file: their entries name the architecture's first version instead,
+        the oldest that a file names, which every part of every C library has."""
         for at in self.newer_symbols().values():
             struct.pack_into("<H", self.data, at, UNVERSIONED)
-        base = next((version for version in self.needed if version.name == BASE), None)
+        old = [version for version in self.needed if version.name.startswith("GLIBC_") and not is_newer(version.name)]
+        base = min(old, key=lambda version: [int(part) for part in version.name[len("GLIBC_"):].split(".")], default=None)
         for version in self.needed:
             if is_newer(version.name):
                 if base is None or version.name.startswith("GLIBC_ABI"):

@@ -133,6 +133,11 @@ def test_waits_by_the_clock_that_is_named(compat):
 
     thread = threading.Thread(target=wake)
     thread.start()  # it waits for the mutex, which the call gives up
+    later = monotonic_after(10)  # by the other clock long ago: the call would return again and again, and miss the signal
+    assert compat.pthread_cond_clockwait(condition, mutex, time.CLOCK_MONOTONIC, ctypes.byref(later)) == 0
+    thread.join()
+    thread = threading.Thread(target=wake)
+    thread.start()
     never = Timespec(2**62, 0)
     assert compat.pthread_cond_clockwait(condition, mutex, time.CLOCK_MONOTONIC, ctypes.byref(never)) == 0
     thread.join()

@@ -16,7 +16,7 @@ constexpr int64_t kBytesOfLine = 64;
 constexpr int64_t kBytesAhead = 2048;
 
 // Consecutive lines that are read once: AMD's CPUs fetch them by themselves, faster than with
-// prefetch instructions (Zen 4: 27 GB/s without, 21 with; docs/results/amd-epyc-family-25.md).
+// prefetch instructions (Zen 4: 27 GB/s without, 20 with; docs/results/amd-epyc-family-25.md).
 bool gains_from_prefetch() {
   static const bool gains = [] {
     unsigned leaf = 0, ebx = 0, ecx = 0, edx = 0;
