@@ -13,7 +13,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Bytes to copy below which another thread does not pay.
-constexpr int64_t kGrainBytes = 128 * 1024;
+constexpr int64_t kCopyGrainBytes = 128 * 1024;
 /// Edge of a transposed tile, in units. The source and the target tile fit the L1 cache together.
 constexpr int64_t kTile = 16;
 /// Columns of a strip, the unit of work of a thread in a transposed plane.
@@ -48,7 +48,7 @@ struct UnitOf<16> {
 };
 
 /// The copy after merging axes; strides in bytes.
-struct Box {
+struct CopyBox {
   int64_t unit = 1;
   Dims extents;
   Dims from;
@@ -69,7 +69,7 @@ struct Box {
 };
 
 /// Returns false if there is nothing to copy.
-bool merge_axes(Box& box, sdk::Shape extents, const int64_t* from, const int64_t* to) {
+bool merge_axes(CopyBox& box, sdk::Shape extents, const int64_t* from, const int64_t* to) {
   for (int i = 0; i < extents.rank; ++i) {
     if (extents[i] == 0) return false;
     if (extents[i] == 1) continue;
@@ -88,7 +88,7 @@ bool merge_axes(Box& box, sdk::Shape extents, const int64_t* from, const int64_t
 }
 
 /// Replaces a short contiguous run by one larger unit.
-void widen_unit(Box& box) {
+void widen_unit(CopyBox& box) {
   while (box.last() > 0 && box.from.back() == box.unit && box.to.back() == box.unit) {
     const int64_t bytes = box.extents.back() * box.unit;
     if (bytes != 2 && bytes != 4 && bytes != 8 && bytes != 16) return;
@@ -100,7 +100,7 @@ void widen_unit(Box& box) {
 /// Position in the outer axes [0, axes) of a box.
 class Odometer {
  public:
-  Odometer(const Box& box, int axes, int64_t position, const char* source, char* target)
+  Odometer(const CopyBox& box, int axes, int64_t position, const char* source, char* target)
       : box_(box), axes_(axes), source_(source), target_(target) {
     for (int i = axes - 1; i >= 0; --i) {
       index_[i] = position % box.extents[i];
@@ -123,7 +123,7 @@ class Odometer {
   [[nodiscard]] char* target() const { return target_; }
 
  private:
-  const Box& box_;
+  const CopyBox& box_;
   int axes_;
   const char* source_;
   char* target_;
@@ -132,11 +132,12 @@ class Odometer {
 
 /// Calls row(source, target) for every position in all axes but the last.
 template <class Row>
-void for_each_row(sdk::Call& call, const Box& box, const char* source, char* target, Row&& row) {
+void for_each_row(sdk::Call& call, const CopyBox& box, const char* source, char* target,
+                  Row&& row) {
   const int outer = box.last();
   const int64_t rows = box.extents.shape().count(0, outer);
   const int64_t row_bytes = box.extents.back() * box.unit;
-  call.parallel_for(rows, std::max<int64_t>(1, kGrainBytes / row_bytes),
+  call.parallel_for(rows, std::max<int64_t>(1, kCopyGrainBytes / row_bytes),
                     [&](int64_t begin, int64_t end) {
                       Odometer odometer(box, outer, begin, source, target);
                       for (int64_t i = begin; i < end; ++i, odometer.next())
@@ -209,7 +210,7 @@ void transpose_tile(const char* source, int64_t from_column, char* target, int64
 
 /// Index of an axis that is contiguous in the source while the last one is contiguous in the
 /// target; -1 if none.
-int transposed_axis(const Box& box) {
+int transposed_axis(const CopyBox& box) {
   if (box.to.back() != box.unit || box.from.back() == box.unit || box.from.back() == 0) return -1;
   for (int i = box.last() - 1; i >= 0; --i) {
     if (box.from[i] == box.unit) return i;
@@ -218,14 +219,15 @@ int transposed_axis(const Box& box) {
 }
 
 template <int kBytes>
-void copy_transposed(sdk::Call& call, const Box& box, int axis, const char* source, char* target) {
+void copy_transposed(sdk::Call& call, const CopyBox& box, int axis, const char* source,
+                     char* target) {
   const int64_t rows = box.extents[axis];
   const int64_t columns = box.extents.back();
   const int64_t from_column = box.from.back();
   const int64_t tiles = (rows + kTile - 1) / kTile;
   const int64_t strips = (columns + kStrip - 1) / kStrip;
   // The outer axes and, as their last, the strips of columns and the tiles along `axis`.
-  Box outer;
+  CopyBox outer;
   for (int i = 0; i < box.last(); ++i) {
     if (i != axis) outer.push(box.extents[i], box.from[i], box.to[i]);
   }
@@ -235,7 +237,7 @@ void copy_transposed(sdk::Call& call, const Box& box, int axis, const char* sour
   // Few rows, as the channels of an image, need no tiles: all of them stay in the cache.
   const int64_t tile_columns = rows < kTile ? 16 * kTile : kTile;
   call.parallel_for(
-      outer.extents.shape().element_count(), std::max<int64_t>(1, kGrainBytes / unit_bytes),
+      outer.extents.shape().element_count(), std::max<int64_t>(1, kCopyGrainBytes / unit_bytes),
       [&](int64_t begin, int64_t end) {
         Odometer odometer(outer, outer.extents.rank(), begin, source, target);
         for (int64_t i = begin; i < end; ++i, odometer.next()) {
@@ -251,14 +253,14 @@ void copy_transposed(sdk::Call& call, const Box& box, int axis, const char* sour
 }
 
 template <int kBytes>
-void copy_box(sdk::Call& call, const Box& box, const char* source, char* target) {
+void copy_box(sdk::Call& call, const CopyBox& box, const char* source, char* target) {
   const int axis = transposed_axis(box);
   if (axis >= 0) return copy_transposed<kBytes>(call, box, axis, source, target);
   const int64_t count = box.extents.back();
   const int64_t from = box.from.back();
   const int64_t to = box.to.back();
   if (box.last() == 0) {
-    call.parallel_for(count, kGrainBytes / kBytes, [&](int64_t begin, int64_t end) {
+    call.parallel_for(count, kCopyGrainBytes / kBytes, [&](int64_t begin, int64_t end) {
       copy_row<kBytes>(source + begin * from, from, target + begin * to, to, end - begin);
     });
     return;
@@ -273,14 +275,14 @@ void copy_bytes(sdk::Call& call, void* target, const void* source, int64_t bytes
   if (target == source || bytes == 0) return;
   auto* to = static_cast<char*>(target);
   const auto* from = static_cast<const char*>(source);
-  call.parallel_for(bytes, 4 * kGrainBytes, [&](int64_t begin, int64_t end) {
+  call.parallel_for(bytes, 4 * kCopyGrainBytes, [&](int64_t begin, int64_t end) {
     std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
   });
 }
 
 void copy_strided(sdk::Call& call, int64_t unit_bytes, sdk::Shape extents, const void* source,
                   const int64_t* source_strides, void* target, const int64_t* target_strides) {
-  Box box;
+  CopyBox box;
   box.unit = unit_bytes;
   if (!merge_axes(box, extents, source_strides, target_strides)) return;
   const auto* from = static_cast<const char*>(source);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider that claims every Relu and ends its process, stands still, takes five seconds, closes
+// A provider that claims every Relu and ends its process, stands still, waits for a file, closes
 // descriptors or lowers limits where it is told to: by the option "mode" ("claim_exits") of the
 // process in start, devices and close, of the session in claim, compile, run (if the first element
-// of the input is -12) and release; in the kernel by that element too. In mode "indices_change" it
-// goes on writing to its output of int64. Against the C header alone.
+// of the input is -12) and release; in the kernel by that element too. Option "gate": the file. In
+// mode "indices_change" it goes on writing to its output of int64. Against the C header alone.
 #include <gantry/provider.h>
 
 #include <atomic>
@@ -42,6 +42,25 @@ void lower_limits() {
   for (const auto limit : {RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_MEMLOCK}) setrlimit(limit, &none);
 }
 
+/// The value of a string option, which has no escapes; empty: none.
+std::string option(gantry_str options, const std::string& name) {
+  const std::string_view text(options.data, options.length);
+  const std::string key = "\"" + name + "\":\"";
+  const size_t at = text.find(key);
+  if (at == std::string_view::npos) return {};
+  const size_t begin = at + key.size();
+  return std::string(text.substr(begin, text.find('"', begin) - begin));
+}
+
+// Until the gate is there. A test that does not open it would never end, so that patience does.
+void wait_at(const std::string& gate) {
+  constexpr int kPatienceMs = 20'000;
+  for (int waited_ms = 0; access(gate.c_str(), F_OK) != 0; waited_ms += 5) {
+    if (waited_ms > kPatienceMs) _exit(4);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
 void misbehave(gantry_str options, const char* where) {
   const std::string name = where;
   const auto shall = [&](const char* what) { return has(options, (name + what).c_str()); };
@@ -52,7 +71,7 @@ void misbehave(gantry_str options, const char* where) {
   if (shall("_hangs")) stand_still();
   if (shall("_closes")) syscall(SYS_close_range, 3U, ~0U, 0);
   if (shall("_limits")) lower_limits();
-  if (shall("_is_slow")) std::this_thread::sleep_for(std::chrono::seconds(5));
+  if (shall("_waits")) wait_at(option(options, "gate"));
 }
 
 // Of the process, and of the session that compiled last.

@@ -22,10 +22,11 @@ class IsolatedRuntime {
   explicit IsolatedRuntime(const nlohmann::json& limits = nlohmann::json::object(),
                            const nlohmann::json& options = nlohmann::json::object(),
                            const nlohmann::json& members = nlohmann::json::object()) {
-    nlohmann::json manifest = {{"options",
-                                {{"type", "object"},
-                                 {"properties", {{"mode", {{"type", "string"}}}}},
-                                 {"additionalProperties", false}}}};
+    nlohmann::json manifest = {
+        {"options",
+         {{"type", "object"},
+          {"properties", {{"mode", {{"type", "string"}}}, {"gate", {{"type", "string"}}}}},
+          {"additionalProperties", false}}}};
     manifest.update(members);
     folder_.add("crashing", "crashing", manifest);
     options_.config_json = nlohmann::json{{"providers",

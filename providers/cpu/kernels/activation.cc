@@ -182,25 +182,25 @@ struct Shrink {
 
 using ReluTypes = Concat<FloatTypes, SignedTypes>;
 template <class Op>
-constexpr sdk::Factory kOfFloats = sdk::make<Unary<Op, FloatTypes>>;
+constexpr sdk::Factory kActivationOf = sdk::make<Unary<Op, FloatTypes>>;
 
 constexpr sdk::KernelRow kActivationRows[] = {
     {"Relu", 1, sdk::kLatest, dtype_set(ReluTypes{}), sdk::make<Unary<Relu, ReluTypes>>,
      kOverFirst},
-    {"Sigmoid", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Sigmoid>, kOverFirst},
-    {"Softplus", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Softplus>, kOverFirst},
-    {"Softsign", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Softsign>, kOverFirst},
-    {"Mish", 18, sdk::kLatest, sdk::kFloats, kOfFloats<Mish>, kOverFirst},
-    {"HardSwish", 14, sdk::kLatest, sdk::kFloats, kOfFloats<HardSwish>, kOverFirst},
-    {"LeakyRelu", 1, sdk::kLatest, sdk::kFloats, kOfFloats<LeakyRelu>, kOverFirst},
-    {"ThresholdedRelu", 10, sdk::kLatest, sdk::kFloats, kOfFloats<ThresholdedRelu>, kOverFirst},
-    {"Elu", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Elu>, kOverFirst},
-    {"Celu", 12, sdk::kLatest, sdk::kFloats, kOfFloats<Celu>, kOverFirst},
-    {"Selu", 1, 5, sdk::kFloats, kOfFloats<Selu<true>>, kOverFirst},
-    {"Selu", 6, sdk::kLatest, sdk::kFloats, kOfFloats<Selu<false>>, kOverFirst},
-    {"HardSigmoid", 1, sdk::kLatest, sdk::kFloats, kOfFloats<HardSigmoid>, kOverFirst},
-    {"Swish", 24, sdk::kLatest, sdk::kFloats, kOfFloats<Swish>, kOverFirst},
-    {"Gelu", 20, sdk::kLatest, sdk::kFloats, kOfFloats<Gelu>, kOverFirst},
+    {"Sigmoid", 1, sdk::kLatest, sdk::kFloats, kActivationOf<Sigmoid>, kOverFirst},
+    {"Softplus", 1, sdk::kLatest, sdk::kFloats, kActivationOf<Softplus>, kOverFirst},
+    {"Softsign", 1, sdk::kLatest, sdk::kFloats, kActivationOf<Softsign>, kOverFirst},
+    {"Mish", 18, sdk::kLatest, sdk::kFloats, kActivationOf<Mish>, kOverFirst},
+    {"HardSwish", 14, sdk::kLatest, sdk::kFloats, kActivationOf<HardSwish>, kOverFirst},
+    {"LeakyRelu", 1, sdk::kLatest, sdk::kFloats, kActivationOf<LeakyRelu>, kOverFirst},
+    {"ThresholdedRelu", 10, sdk::kLatest, sdk::kFloats, kActivationOf<ThresholdedRelu>, kOverFirst},
+    {"Elu", 1, sdk::kLatest, sdk::kFloats, kActivationOf<Elu>, kOverFirst},
+    {"Celu", 12, sdk::kLatest, sdk::kFloats, kActivationOf<Celu>, kOverFirst},
+    {"Selu", 1, 5, sdk::kFloats, kActivationOf<Selu<true>>, kOverFirst},
+    {"Selu", 6, sdk::kLatest, sdk::kFloats, kActivationOf<Selu<false>>, kOverFirst},
+    {"HardSigmoid", 1, sdk::kLatest, sdk::kFloats, kActivationOf<HardSigmoid>, kOverFirst},
+    {"Swish", 24, sdk::kLatest, sdk::kFloats, kActivationOf<Swish>, kOverFirst},
+    {"Gelu", 20, sdk::kLatest, sdk::kFloats, kActivationOf<Gelu>, kOverFirst},
     {"Shrink", 9, sdk::kLatest, sdk::kNumbers, sdk::make<Unary<Shrink, NumberTypes>>, kOverFirst},
 };
 

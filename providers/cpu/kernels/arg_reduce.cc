@@ -19,7 +19,7 @@ namespace {
 /// Least number of elements for a thread.
 constexpr int64_t kArgReduceGrain = 16384;
 /// Columns that are compared together where the axis is not the innermost.
-constexpr int64_t kColumns = 128;
+constexpr int64_t kArgReduceColumns = 128;
 
 template <class Order>
 class ArgReduce final : public NodeKernel {
@@ -114,15 +114,15 @@ class ArgReduce final : public NodeKernel {
       fail("the axis has " + std::to_string(lines.extent) + " elements, expected less than 2^31",
            GANTRY_UNSUPPORTED);
     }
-    const int64_t blocks = (lines.inner + kColumns - 1) / kColumns;
-    const int64_t grain =
-        std::max<int64_t>(1, kArgReduceGrain / (lines.extent * std::min(kColumns, lines.inner)));
+    const int64_t blocks = (lines.inner + kArgReduceColumns - 1) / kArgReduceColumns;
+    const int64_t grain = std::max<int64_t>(
+        1, kArgReduceGrain / (lines.extent * std::min(kArgReduceColumns, lines.inner)));
     call.parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
-      C best[kColumns];
-      Index<C> index[kColumns];
+      C best[kArgReduceColumns];
+      Index<C> index[kArgReduceColumns];
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % blocks * kColumns;
-        const int64_t count = std::min(kColumns, lines.inner - first);
+        const int64_t first = i % blocks * kArgReduceColumns;
+        const int64_t count = std::min(kArgReduceColumns, lines.inner - first);
         scan<kLast>(x + i / blocks * lines.extent * lines.inner + first, lines.extent, lines.inner,
                     count, best, index);
         std::copy_n(index, count, y + i / blocks * lines.inner + first);

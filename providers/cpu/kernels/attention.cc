@@ -24,7 +24,7 @@ namespace {
 enum Slot { kQ, kK, kV, kMask, kPastK, kPastV, kLengths };
 
 /// Queries of a block.
-constexpr int64_t kBlock = 64;
+constexpr int64_t kQueryBlock = 64;
 /// Positions are clamped to this, so that their sums cannot overflow.
 constexpr int64_t kMaxPositions = int64_t{1} << 40;
 
@@ -271,7 +271,7 @@ class Attention final : public NodeKernel {
   void compute(sdk::Call& call, const Heads& q, const Heads& k, const Heads& v, const T* keys,
                const T* values, gantry_tensor& output) const {
     using C = Compute<T>;
-    check_gemm(kBlock, k.length, std::max(k.width, v.width), label());
+    check_gemm(kQueryBlock, k.length, std::max(k.width, v.width), label());
     Heads y = Heads::dense(q.batch, q.heads, q.length, v.width);
     if (call.shape(kQ).rank == 3) {
       y.row_stride = q.heads * v.width;
@@ -292,9 +292,9 @@ class Attention final : public NodeKernel {
                              call.has_input(kLengths) ? call.data<int64_t>(kLengths) : nullptr,
                              call.has_input(kPastK) ? call.shape(kPastK)[2] : 0,
                              static_cast<C>(scale)};
-    const int64_t blocks = (q.length + kBlock - 1) / kBlock;
+    const int64_t blocks = (q.length + kQueryBlock - 1) / kQueryBlock;
     const int64_t units = q.batch * q.heads * blocks;
-    const int64_t rows = std::min(q.length, kBlock);
+    const int64_t rows = std::min(q.length, kQueryBlock);
     const int64_t work = std::max<int64_t>(rows * k.length * (k.width + v.width), 1);
     const int64_t grain = std::max<int64_t>(1, kGemmGrain / work);
     const int64_t parts = std::clamp<int64_t>(units / grain, 1, call.thread_count());
@@ -304,7 +304,7 @@ class Attention final : public NodeKernel {
         C* scores = memory + part * rows * k.length;
         for (int64_t i = units * part / parts; i < units * (part + 1) / parts; ++i) {
           const int64_t head = i / blocks;
-          attend(all, head / q.heads, head % q.heads, i % blocks * kBlock, scores);
+          attend(all, head / q.heads, head % q.heads, i % blocks * kQueryBlock, scores);
         }
       }
     });
@@ -314,7 +314,7 @@ class Attention final : public NodeKernel {
   /// The block of queries of batch `b` and head `h` that starts at `first`.
   template <class C>
   void attend(const Operands<C>& all, int64_t b, int64_t h, int64_t first, C* scores) const {
-    const int64_t rows = std::min(kBlock, all.q.length - first);
+    const int64_t rows = std::min(kQueryBlock, all.q.length - first);
     const int64_t kv = h / (all.q.heads / all.k.heads);
     int64_t offset = all.past;
     int64_t count = std::min(all.k.length, all.bias.keys);

@@ -150,24 +150,24 @@ std::unique_ptr<sdk::Kernel> make_channel_prelu(const sdk::NodeView& node) {
 }
 
 template <class Op>
-constexpr sdk::Factory kOfNumbers = sdk::make<Binary<Op, NumberTypes>>;
+constexpr sdk::Factory kBinaryOfNumbers = sdk::make<Binary<Op, NumberTypes>>;
 template <class Op>
-constexpr sdk::Factory kWithAxis = make_with_axis<Binary<Op, NumberTypes>>;
+constexpr sdk::Factory kBinaryWithAxis = make_with_axis<Binary<Op, NumberTypes>>;
 
 constexpr sdk::KernelRow kBinaryRows[] = {
-    {"Add", 1, 6, sdk::kNumbers, kWithAxis<Add>, kOverEither},
-    {"Add", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<Add>, kOverEither},
-    {"Sub", 1, 6, sdk::kNumbers, kWithAxis<Sub>, kOverEither},
-    {"Sub", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<Sub>, kOverEither},
-    {"Mul", 1, 6, sdk::kNumbers, kWithAxis<Mul>, kOverEither},
-    {"Mul", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<Mul>, kOverEither},
-    {"Div", 1, 6, sdk::kNumbers, kWithAxis<Div>, kOverEither},
-    {"Div", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<Div>, kOverEither},
+    {"Add", 1, 6, sdk::kNumbers, kBinaryWithAxis<Add>, kOverEither},
+    {"Add", 7, sdk::kLatest, sdk::kNumbers, kBinaryOfNumbers<Add>, kOverEither},
+    {"Sub", 1, 6, sdk::kNumbers, kBinaryWithAxis<Sub>, kOverEither},
+    {"Sub", 7, sdk::kLatest, sdk::kNumbers, kBinaryOfNumbers<Sub>, kOverEither},
+    {"Mul", 1, 6, sdk::kNumbers, kBinaryWithAxis<Mul>, kOverEither},
+    {"Mul", 7, sdk::kLatest, sdk::kNumbers, kBinaryOfNumbers<Mul>, kOverEither},
+    {"Div", 1, 6, sdk::kNumbers, kBinaryWithAxis<Div>, kOverEither},
+    {"Div", 7, sdk::kLatest, sdk::kNumbers, kBinaryOfNumbers<Div>, kOverEither},
     {"Pow", 1, 6, sdk::kFloats, make_with_axis<Pow>, kOverFirst},
     {"Pow", 7, sdk::kLatest, dtype_set(BaseTypes{}), sdk::make<Pow>, kOverFirst},
-    {"Mod", 10, sdk::kLatest, sdk::kNumbers, kOfNumbers<Mod>, kOverEither},
+    {"Mod", 10, sdk::kLatest, sdk::kNumbers, kBinaryOfNumbers<Mod>, kOverEither},
     {"PRelu", 1, 6, sdk::kFloats, make_channel_prelu, kOverFirst},
-    {"PRelu", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<PRelu>, kOverFirst},
+    {"PRelu", 7, sdk::kLatest, sdk::kNumbers, kBinaryOfNumbers<PRelu>, kOverFirst},
 };
 
 }  // namespace

@@ -96,12 +96,13 @@ To from_integer(int64_t x) {
 }
 
 /// Conversions with a rare type on one side work in blocks of this many elements.
-constexpr int64_t kBlock = 256;
+constexpr int64_t kCastBlock = 256;
 /// Convert elements [begin, begin + n) of `data` to or from a block.
 template <class Carrier>
 using Load = void (*)(const void* data, int64_t begin, int64_t n, Carrier* block);
 template <class Carrier>
-using Store = void (*)(const Carrier* block, void* data, int64_t begin, int64_t n, CastRules rules);
+using CastStore = void (*)(const Carrier* block, void* data, int64_t begin, int64_t n,
+                           CastRules rules);
 
 template <class From, class Carrier>
 void load(const void* data, int64_t begin, int64_t n, Carrier* block) {
@@ -152,7 +153,7 @@ template <class Carrier>
 void convert_by_blocks(sdk::Call& call, const gantry_tensor& x, const gantry_tensor& y,
                        int64_t count, CastRules rules) {
   Load<Carrier> load_block = nullptr;
-  Store<Carrier> store_block = nullptr;
+  CastStore<Carrier> store_block = nullptr;
   dispatch<AllTypes>(x.dtype, [&](auto type) {
     using From = typename decltype(type)::type;
     if constexpr (std::is_same_v<Carrier, float> || kIsIntegerLike<From>)
@@ -164,11 +165,12 @@ void convert_by_blocks(sdk::Call& call, const gantry_tensor& x, const gantry_ten
       store_block = &store<To, Carrier>;
   });
   // Threads work on whole blocks, so that no two write the same byte of packed elements.
-  const int64_t blocks = (count + kBlock - 1) / kBlock;
+  const int64_t blocks = (count + kCastBlock - 1) / kCastBlock;
   call.parallel_for(blocks, 16, [&](int64_t first, int64_t last) {
-    Carrier block[kBlock];
-    for (int64_t begin = first * kBlock; begin < std::min(last * kBlock, count); begin += kBlock) {
-      const int64_t n = std::min(kBlock, count - begin);
+    Carrier block[kCastBlock];
+    for (int64_t begin = first * kCastBlock; begin < std::min(last * kCastBlock, count);
+         begin += kCastBlock) {
+      const int64_t n = std::min(kCastBlock, count - begin);
       load_block(x.data, begin, n, block);
       store_block(block, y.data, begin, n, rules);
     }

@@ -40,21 +40,23 @@ class EqualStrings final : public NodeKernel {
 using EqualTypes = Concat<NumberTypes, TypeList<Boolean>>;
 constexpr sdk::DTypeSet kEqualTypes = dtype_set(EqualTypes{});
 template <class Op>
-constexpr sdk::Factory kOfNumbers = sdk::make<Binary<Op, NumberTypes, bool>>;
+constexpr sdk::Factory kComparisonOfNumbers = sdk::make<Binary<Op, NumberTypes, bool>>;
 template <class Op>
-constexpr sdk::Factory kWithAxis = make_with_axis<Binary<Op, NumberTypes, bool>>;
+constexpr sdk::Factory kComparisonWithAxis = make_with_axis<Binary<Op, NumberTypes, bool>>;
 
 constexpr sdk::KernelRow kCompareRows[] = {
     {"Equal", 1, 6, kEqualTypes, make_with_axis<Binary<Equal, EqualTypes, bool>>, kOverEither},
     {"Equal", 7, sdk::kLatest, kEqualTypes, sdk::make<Binary<Equal, EqualTypes, bool>>,
      kOverEither},
     {"Equal", 19, sdk::kLatest, sdk::kString, sdk::make<EqualStrings>},
-    {"Less", 1, 6, sdk::kFloats, kWithAxis<Less>, kOverEither},
-    {"Less", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<Less>, kOverEither},
-    {"LessOrEqual", 12, sdk::kLatest, sdk::kNumbers, kOfNumbers<LessOrEqual>, kOverEither},
-    {"Greater", 1, 6, sdk::kFloats, kWithAxis<Greater>, kOverEither},
-    {"Greater", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<Greater>, kOverEither},
-    {"GreaterOrEqual", 12, sdk::kLatest, sdk::kNumbers, kOfNumbers<GreaterOrEqual>, kOverEither},
+    {"Less", 1, 6, sdk::kFloats, kComparisonWithAxis<Less>, kOverEither},
+    {"Less", 7, sdk::kLatest, sdk::kNumbers, kComparisonOfNumbers<Less>, kOverEither},
+    {"LessOrEqual", 12, sdk::kLatest, sdk::kNumbers, kComparisonOfNumbers<LessOrEqual>,
+     kOverEither},
+    {"Greater", 1, 6, sdk::kFloats, kComparisonWithAxis<Greater>, kOverEither},
+    {"Greater", 7, sdk::kLatest, sdk::kNumbers, kComparisonOfNumbers<Greater>, kOverEither},
+    {"GreaterOrEqual", 12, sdk::kLatest, sdk::kNumbers, kComparisonOfNumbers<GreaterOrEqual>,
+     kOverEither},
 };
 
 }  // namespace

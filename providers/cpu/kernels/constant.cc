@@ -134,8 +134,8 @@ class EyeLike final : public NodeKernel {
 };
 
 /// Least number of elements of a Range that a thread writes.
-constexpr int64_t kFillGrain = 16384;
-constexpr int64_t kBlock = 1024;
+constexpr int64_t kRangeGrain = 16384;
+constexpr int64_t kRangeBlock = 1024;
 
 /// Element i is start + i * delta, computed in float for the 16-bit floats, so that errors do not
 /// add up.
@@ -161,7 +161,7 @@ class Range final : public NodeKernel {
     if (delta == C(0)) fail("delta is 0");
     const int64_t count = count_between(start, limit, delta);
     auto* output = static_cast<T*>(call.output(0, kDType<T>, {count}).data);
-    call.parallel_for(count, kFillGrain, [&](int64_t begin, int64_t end) {
+    call.parallel_for(count, kRangeGrain, [&](int64_t begin, int64_t end) {
       if constexpr (std::is_integral_v<C>) {
         fill_integers(output, begin, end, static_cast<uint64_t>(start),
                       static_cast<uint64_t>(delta));
@@ -176,9 +176,9 @@ class Range final : public NodeKernel {
   static void fill_floats(T* output, int64_t begin, int64_t end, C start, C delta) {
     const auto narrow_end = static_cast<int32_t>(std::min<int64_t>(end, INT32_MAX));
     int64_t i = begin;
-    for (; i < narrow_end; i += kBlock) {
+    for (; i < narrow_end; i += kRangeBlock) {
       const auto first = static_cast<int32_t>(i);
-      const auto count = static_cast<int32_t>(std::min<int64_t>(kBlock, narrow_end - i));
+      const auto count = static_cast<int32_t>(std::min<int64_t>(kRangeBlock, narrow_end - i));
       T* target = output + i;
       for (int32_t k = 0; k < count; ++k)
         target[k] = static_cast<T>(start + static_cast<C>(first + k) * delta);

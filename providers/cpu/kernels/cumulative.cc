@@ -18,7 +18,7 @@ namespace {
 /// Least number of elements for a thread.
 constexpr int64_t kCumulativeGrain = 16384;
 /// Columns that are accumulated together where the axis is not the innermost.
-constexpr int64_t kColumns = 1024;
+constexpr int64_t kCumulativeColumns = 1024;
 
 using CumulativeTypes = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, uint64_t>>;
 
@@ -83,13 +83,14 @@ class Cumulative final : public NodeKernel {
     using A = Acc<T>;
     if (lines.inner == 1) return accumulate_lines(call, lines, x, y);
     // Wide blocks read fastest, but every thread needs one.
-    const int64_t width = std::clamp<int64_t>(lines.inner / call.thread_count(), 128, kColumns);
+    const int64_t width =
+        std::clamp<int64_t>(lines.inner / call.thread_count(), 128, kCumulativeColumns);
     const int64_t blocks = (lines.inner + width - 1) / width;
     const int64_t grain =
         std::max<int64_t>(1, kCumulativeGrain / (lines.extent * std::min(width, lines.inner)));
     const int64_t step = is_reverse_ ? -lines.inner : lines.inner;
     call.parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
-      A total[kColumns];
+      A total[kCumulativeColumns];
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * width;
         const int64_t count = std::min(width, lines.inner - first);

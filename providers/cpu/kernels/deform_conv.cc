@@ -22,22 +22,22 @@
 namespace gantry::cpu {
 namespace {
 
-constexpr int kMaxAxes = 6;
-constexpr int kMaxCorners = 1 << kMaxAxes;
+constexpr int kMaxDeformAxes = 6;
+constexpr int kMaxCorners = 1 << kMaxDeformAxes;
 
 /// Windows of a block. Their sampling positions and weights are computed once and used for every
 /// channel.
-constexpr int kBlock = 64;
+constexpr int kDeformBlock = 64;
 constexpr int32_t kOutside = -1;
 
-/// The input elements that surround one tap of up to kBlock windows, and their interpolation
+/// The input elements that surround one tap of up to kDeformBlock windows, and their interpolation
 /// weights. Elements outside the input are left out. Requires channels of less than 2^31 elements.
 template <class C>
 struct Neighbours {
   int count = 0;  // of windows
   int corners = 0;
-  int32_t offset[kMaxCorners][kBlock];
-  C weight[kMaxCorners][kBlock];
+  int32_t offset[kMaxCorners][kDeformBlock];
+  C weight[kMaxCorners][kDeformBlock];
   const C* factor = nullptr;  // [windows]: mask of the tap; null: 1
 
   void begin(int windows) {
@@ -72,7 +72,7 @@ struct Neighbours {
   /// row[j] = the interpolated value of window j in one channel.
   void read(const C* channel, C* row) const {
     if constexpr (std::is_same_v<C, float>) {
-      simd::sum_taps(channel, {offset[0], weight[0], kBlock, corners}, row, count);
+      simd::sum_taps(channel, {offset[0], weight[0], kDeformBlock, corners}, row, count);
     } else {
       for (int j = 0; j < count; ++j) {
         row[j] = C{0};
@@ -108,9 +108,9 @@ class DeformConv final : public ConvKernel {
  private:
   void check_offsets(sdk::Call& call, const ConvShape& shape) const {
     const int rank = shape.window.rank();
-    if (rank > kMaxAxes) {
+    if (rank > kMaxDeformAxes) {
       fail(std::to_string(rank) + " spatial axes are above the supported " +
-               std::to_string(kMaxAxes),
+               std::to_string(kMaxDeformAxes),
            GANTRY_UNSUPPORTED);
     }
     if (shape.in_plane > std::numeric_limits<int32_t>::max()) {
@@ -186,20 +186,21 @@ class DeformConv final : public ConvKernel {
       kernels[i] = window[i].kernel;
       outputs[i] = window[i].output;
     }
-    const int64_t blocks = (plane + kBlock - 1) / kBlock;
-    const int64_t grain = std::max<int64_t>(1, 4096 / kBlock / std::max<int64_t>(channels, 1));
+    const int64_t blocks = (plane + kDeformBlock - 1) / kDeformBlock;
+    const int64_t grain =
+        std::max<int64_t>(1, 4096 / kDeformBlock / std::max<int64_t>(channels, 1));
     call.parallel_for(offset_groups_ * taps * blocks, grain, [&](int64_t begin, int64_t end) {
       Neighbours<C> near;
       for (int64_t i = begin; i < end; ++i) {
         const int64_t row = i / blocks;  // of a group's tap
-        const int64_t first = i % blocks * kBlock;
-        near.begin(static_cast<int>(std::min<int64_t>(kBlock, plane - first)));
+        const int64_t first = i % blocks * kDeformBlock;
+        near.begin(static_cast<int>(std::min<int64_t>(kDeformBlock, plane - first)));
         const Odometer tap(kernels, rank, row % taps);
         for (int axis = 0; axis < rank; ++axis) {
           const C* moved = offsets + (row * rank + axis) * plane + first;
           const int64_t reach = tap[axis] * window[axis].dilation;
           Odometer position(outputs, rank, first);
-          C at[kBlock];
+          C at[kDeformBlock];
           for (int j = 0; j < near.count; ++j, position.next())
             at[j] = static_cast<C>(window[axis].start(position[axis]) + reach) + moved[j];
           near.add_axis(at, static_cast<int32_t>(window[axis].input));

@@ -15,7 +15,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Elements computed in f32 before they are rounded to a 16-bit output.
-constexpr int64_t kBlock = 512;
+constexpr int64_t kDequantizedBlock = 512;
 
 template <class T>
 inline constexpr bool kIsVectorDequantized = kIsVectorQuantized<T> || std::is_same_v<T, int32_t>;
@@ -77,9 +77,9 @@ class DequantizeLinear final : public Quantizer {
         if constexpr (std::is_same_v<U, float>) {
           to_floats(x + run.begin, scale, zero, step, y + run.begin, run.count);
         } else {
-          float block[kBlock];
-          for (int64_t i = 0; i < run.count; i += kBlock) {
-            const int64_t count = std::min(kBlock, run.count - i);
+          float block[kDequantizedBlock];
+          for (int64_t i = 0; i < run.count; i += kDequantizedBlock) {
+            const int64_t count = std::min(kDequantizedBlock, run.count - i);
             to_floats(x + run.begin + i, scale + i * step, zero + i * step, step, block, count);
             narrow<U>(block, y + run.begin + i, count);
           }

@@ -18,7 +18,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Least number of elements of c that a thread fills.
-constexpr int64_t kFillGrain = 32768;
+constexpr int64_t kBiasGrain = 32768;
 
 class Gemm final : public NodeKernel {
  public:
@@ -106,7 +106,7 @@ class Gemm final : public NodeKernel {
     const bool has_columns = shape.rank > 0 && shape[shape.rank - 1] != 1;
     const bool has_rows = shape.rank > 1 && shape[0] != 1;
     const int64_t row_step = has_rows ? (has_columns ? args.n : 1) : 0;
-    const int64_t grain = std::max<int64_t>(1, kFillGrain / args.n);
+    const int64_t grain = std::max<int64_t>(1, kBiasGrain / args.n);
     call.parallel_for(args.m, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         C* target = args.c + i * args.n;

@@ -21,7 +21,7 @@
 namespace gantry::cpu {
 namespace {
 
-enum Slot : int {
+enum Input : int {
   kQuery,
   kKey,
   kValue,
@@ -37,7 +37,7 @@ enum Slot : int {
 constexpr int kInputs = 16;
 
 /// Queries of a block, if there are several.
-constexpr int64_t kBlock = 64;
+constexpr int64_t kRowBlock = 64;
 
 /// Heads of new tokens: head h of a token is at offset h * width of its row.
 struct NewRows {
@@ -62,7 +62,7 @@ struct Cache {
 };
 
 /// Keys that a query sees: [begin, end).
-struct Range {
+struct KeyRange {
   int64_t begin;
   int64_t end;
 };
@@ -273,7 +273,7 @@ class GroupQueryAttention final : public NodeKernel {
     std::copy(x + 2 * step.pairs, x + step.width, y + 2 * step.pairs);
   }
 
-  [[nodiscard]] Range visible(const Step& step, int64_t position) const {
+  [[nodiscard]] KeyRange visible(const Step& step, int64_t position) const {
     const int64_t end = std::min(position + 1, step.total);
     const int64_t begin = window_ > 0 ? std::max<int64_t>(position + 1 - window_, 0) : 0;
     return {std::min(begin, end), end};
@@ -284,8 +284,8 @@ class GroupQueryAttention final : public NodeKernel {
   void attend(sdk::Call& call, const Step& step) const {
     const int64_t group = heads_ / kv_heads_;
     const bool is_one = step.length == 1;
-    const int64_t blocks = (step.length + kBlock - 1) / kBlock;
-    const int64_t rows = is_one ? group : std::min(step.length, kBlock);
+    const int64_t blocks = (step.length + kRowBlock - 1) / kRowBlock;
+    const int64_t rows = is_one ? group : std::min(step.length, kRowBlock);
     const int64_t tasks = is_one ? step.batch * kv_heads_ : step.batch * heads_ * blocks;
     check_gemm(rows, step.total, std::max(step.width, step.values.width), label());
     const int64_t work = std::max<int64_t>(rows * step.total * (step.width + step.values.width), 1);
@@ -302,7 +302,7 @@ class GroupQueryAttention final : public NodeKernel {
             attend_group(step, task, queries, scores);
           } else {
             const int64_t head = task / blocks;
-            attend_block(step, head / heads_, head % heads_, task % blocks * kBlock, queries,
+            attend_block(step, head / heads_, head % heads_, task % blocks * kRowBlock, queries,
                          scores);
           }
         }
@@ -329,7 +329,7 @@ class GroupQueryAttention final : public NodeKernel {
     const int64_t b = index / kv_heads_;
     const int64_t group = heads_ / kv_heads_;
     const int64_t first = index % kv_heads_ * group;
-    const Range range = visible(step, step.starts[b]);
+    const KeyRange range = visible(step, step.starts[b]);
     const int64_t count = range.end - range.begin;
     const int64_t width = step.values.width;
     float* y = step.y + (b * heads_ + first) * width;
@@ -349,7 +349,7 @@ class GroupQueryAttention final : public NodeKernel {
   /// A block of tokens of batch `b` and head `h`, from token `first` on.
   void attend_block(const Step& step, int64_t b, int64_t h, int64_t first, float* queries,
                     float* scores) const {
-    const int64_t rows = std::min(kBlock, step.length - first);
+    const int64_t rows = std::min(kRowBlock, step.length - first);
     const int64_t index = b * kv_heads_ + h / (heads_ / kv_heads_);
     const int64_t width = step.values.width;
     const int64_t position = step.starts[b] + first;
@@ -374,7 +374,7 @@ class GroupQueryAttention final : public NodeKernel {
     args.ldc = seen;
     gemm_serial(args);
     for (int64_t i = 0; i < rows; ++i) {
-      const Range range = visible(step, position + i);
+      const KeyRange range = visible(step, position + i);
       float* row = scores + i * seen;
       std::fill(row, row + range.begin - begin, 0.0F);
       softmax(row + range.begin - begin, range.end - range.begin);
@@ -411,7 +411,7 @@ class GroupQueryAttention final : public NodeKernel {
   float softcap_;
 };
 
-std::string check_form(const sdk::NodeView& node) {
+std::string check_cached_form(const sdk::NodeView& node) {
   const int64_t heads = node.get_int("num_heads", 0);
   const int64_t kv_heads = node.get_int("kv_num_heads", 0);
   if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0)
@@ -456,7 +456,7 @@ constexpr sdk::Marks kCaches = {
 
 constexpr sdk::KernelRow kGroupQueryAttentionRows[] = {
     {"GroupQueryAttention", 1, sdk::kLatest, sdk::dtypes(GANTRY_FLOAT),
-     sdk::make<GroupQueryAttention>, kCaches, check_form, "com.microsoft"},
+     sdk::make<GroupQueryAttention>, kCaches, check_cached_form, "com.microsoft"},
 };
 
 }  // namespace

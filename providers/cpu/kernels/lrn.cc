@@ -17,7 +17,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Elements of a plane that are computed together, channel by channel.
-constexpr int64_t kBlock = 256;
+constexpr int64_t kLrnBlock = 256;
 
 class Lrn final : public NodeKernel {
  public:
@@ -35,17 +35,17 @@ class Lrn final : public NodeKernel {
     gantry_tensor& output = call.output(0, call.input(0).dtype, shape);
     if (shape.element_count() == 0) return;
     const int64_t plane = shape.count(2, shape.rank);
-    const int64_t blocks = (plane + kBlock - 1) / kBlock;
+    const int64_t blocks = (plane + kLrnBlock - 1) / kLrnBlock;
     dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       const T* x = call.data<T>(0);
       T* y = static_cast<T*>(output.data);
-      const int64_t grain = std::max<int64_t>(1, 4096 / (shape[1] * std::min(kBlock, plane)));
+      const int64_t grain = std::max<int64_t>(1, 4096 / (shape[1] * std::min(kLrnBlock, plane)));
       call.parallel_for(shape[0] * blocks, grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          const int64_t first = i % blocks * kBlock;
+          const int64_t first = i % blocks * kLrnBlock;
           const int64_t at = i / blocks * shape[1] * plane + first;
-          scale(x + at, y + at, shape[1], plane, std::min(kBlock, plane - first));
+          scale(x + at, y + at, shape[1], plane, std::min(kLrnBlock, plane - first));
         }
       });
     });
@@ -59,7 +59,7 @@ class Lrn final : public NodeKernel {
     using C = Compute<T>;
     const int64_t before = (size_ - 1) / 2;
     const int64_t after = size_ - 1 - before;
-    C sum[kBlock];
+    C sum[kLrnBlock];
     for (int64_t c = 0; c < channels; ++c) {
       std::fill_n(sum, count, C{0});
       const int64_t last = after < channels - 1 - c ? c + after : channels - 1;

@@ -205,11 +205,11 @@ class QLinearMatMul final : public QuantizedMatMul {
   }
 };
 
-constexpr sdk::DTypeSet kBytes = dtype_set(Int8Types{});
+constexpr sdk::DTypeSet kInt8Matrices = dtype_set(Int8Types{});
 constexpr sdk::DTypeSet kOperands = dtype_set(OperandTypes{});
 
 constexpr sdk::KernelRow kMatMulIntegerRows[] = {
-    {"MatMulInteger", 10, sdk::kLatest, kBytes, sdk::make<MatMulInteger>},
+    {"MatMulInteger", 10, sdk::kLatest, kInt8Matrices, sdk::make<MatMulInteger>},
     {"QLinearMatMul", 10, sdk::kLatest, kOperands, sdk::make<QLinearMatMul>},
 };
 

@@ -142,12 +142,13 @@ class Imputer final : public NodeKernel {
   int64_t replaced_int_;
 };
 
-enum class Norm { kMax, kL1, kL2 };
+enum class NormalizerNorm { kMax, kL1, kL2 };
 
 class Normalizer final : public NodeKernel {
  public:
   explicit Normalizer(const sdk::NodeView& node)
-      : NodeKernel(node), norm_(read_choice<Norm>(node, "norm", "MAX", {"MAX", "L1", "L2"})) {}
+      : NodeKernel(node),
+        norm_(read_choice<NormalizerNorm>(node, "norm", "MAX", {"MAX", "L1", "L2"})) {}
 
   void run(sdk::Call& call) const override {
     const FeatureShape shape(call.shape(0), label());
@@ -169,8 +170,8 @@ class Normalizer final : public NodeKernel {
     simd::div(x, 1, &divisor, 0, y, count);
   }
   [[nodiscard]] float divisor_of(const float* x, int64_t count) const {
-    if (norm_ == Norm::kL1) return simd::sum_of_magnitudes(x, count);
-    if (norm_ == Norm::kL2) return std::sqrt(simd::sum_of_squares(x, count, 0.0F));
+    if (norm_ == NormalizerNorm::kL1) return simd::sum_of_magnitudes(x, count);
+    if (norm_ == NormalizerNorm::kL2) return std::sqrt(simd::sum_of_squares(x, count, 0.0F));
     float largest = simd::largest(x, count);
     if (!std::isnan(largest)) return largest;
     // NaN is not larger than anything.
@@ -179,7 +180,7 @@ class Normalizer final : public NodeKernel {
     return largest;
   }
 
-  Norm norm_;
+  NormalizerNorm norm_;
 };
 
 class Binarizer final : public NodeKernel {

@@ -435,11 +435,11 @@ class MaxPool final : public Pool<MaxOp> {
   bool is_column_major_;
 };
 
-constexpr sdk::DTypeSet kBytes = sdk::dtypes(GANTRY_INT8, GANTRY_UINT8);
+constexpr sdk::DTypeSet kPooledBytes = sdk::dtypes(GANTRY_INT8, GANTRY_UINT8);
 
 constexpr sdk::KernelRow kPoolRows[] = {
     {"MaxPool", 1, 11, sdk::kFloats, sdk::make<MaxPool>},
-    {"MaxPool", 12, sdk::kLatest, sdk::kFloats | kBytes, sdk::make<MaxPool>},
+    {"MaxPool", 12, sdk::kLatest, sdk::kFloats | kPooledBytes, sdk::make<MaxPool>},
     {"AveragePool", 1, sdk::kLatest, sdk::kFloats, sdk::make<Pool<AverageOp>>},
     {"LpPool", 1, sdk::kLatest, sdk::kFloats, sdk::make<Pool<LpOp>>},
 };

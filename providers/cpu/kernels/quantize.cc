@@ -19,12 +19,12 @@ namespace gantry::cpu {
 namespace {
 
 /// Quotients of a block.
-constexpr int64_t kBlock = 512;
+constexpr int64_t kQuantizedBlock = 512;
 
 /// Rounds an array of quotients to a 16-bit float type.
 template <class Half, class C>
 void round_to(C* x, int64_t count) {
-  Half halves[kBlock];
+  Half halves[kQuantizedBlock];
   if constexpr (std::is_same_v<C, float>) {
     narrow<Half>(x, halves, count);
     widen<Half>(halves, x, count);
@@ -48,8 +48,8 @@ void divide(const T* x, const C* scale, int64_t step, C* y, int64_t count) {
 
 /// Converts a block of quotients to the output.
 template <class C>
-using Store = void (*)(const C* quotients, const C* zero, int64_t step, std::byte* y, int64_t count,
-                       bool saturates);
+using QuantizedStore = void (*)(const C* quotients, const C* zero, int64_t step, std::byte* y,
+                                int64_t count, bool saturates);
 template <class U, class C>
 void store(const C* quotients, const C* zero, int64_t step, std::byte* y, int64_t count,
            bool saturates) {
@@ -125,13 +125,13 @@ class QuantizeLinear final : public Quantizer {
   template <class T, class C>
   void convert_blocks(sdk::Call& call, const Granularity& parts, const T* x, const C* scales,
                       const C* zeros, uint32_t rounded_to, std::byte* y, int64_t unit,
-                      Store<C> store) const {
+                      QuantizedStore<C> store) const {
     const int64_t step = parts.step();
     call.parallel_for(parts.runs(), parts.grain(), [&](int64_t begin, int64_t end) {
-      C block[kBlock];
+      C block[kQuantizedBlock];
       parts.for_each(begin, end, [&](const Granularity::Run& run) {
-        for (int64_t i = 0; i < run.count; i += kBlock) {
-          const int64_t count = std::min(kBlock, run.count - i);
+        for (int64_t i = 0; i < run.count; i += kQuantizedBlock) {
+          const int64_t count = std::min(kQuantizedBlock, run.count - i);
           const int64_t at = run.begin + i;
           const int64_t scale = run.scale + i * step;
           divide(x + at, scales + scale, step, block, count);

@@ -19,7 +19,7 @@ struct Named {
   float alpha;
   float beta;
 };
-constexpr Named kActivations[] = {
+constexpr Named kNamedActivations[] = {
     {"relu", Activation::Kind::kRelu, false, false, 0, 0},
     {"tanh", Activation::Kind::kTanh, false, false, 0, 0},
     {"sigmoid", Activation::Kind::kSigmoid, false, false, 0, 0},
@@ -35,7 +35,7 @@ constexpr Named kActivations[] = {
 
 const Named& find_activation(const sdk::NodeView& node, std::string name) {
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const Named& named : kActivations) {
+  for (const Named& named : kNamedActivations) {
     if (name == named.name) return named;
   }
   node.fail(GANTRY_INVALID_MODEL, "attribute activations names \"" + name +

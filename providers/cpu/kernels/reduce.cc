@@ -24,7 +24,7 @@ namespace {
 /// Least number of elements for a thread.
 constexpr int64_t kReduceGrain = 32768;
 /// Columns whose accumulators are on the stack at a time.
-constexpr int64_t kColumns = 1024;
+constexpr int64_t kReducedColumns = 1024;
 
 /// Converts a double to an integer without undefined behaviour.
 template <class T>
@@ -39,7 +39,7 @@ T truncated(double value) {
 /// Accumulator of sums and products of T. Integers use 64 bits; the low bits are the wrapped
 /// result.
 template <class T>
-using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, Compute<T>>;
+using SumType = std::conditional_t<std::is_integral_v<T>, uint64_t, Compute<T>>;
 /// Accumulator of reductions that end in a root or a logarithm.
 template <class T>
 using Real = std::conditional_t<std::is_integral_v<T>, double, Compute<T>>;
@@ -63,7 +63,7 @@ C magnitude(C x) {
 
 template <class T>
 struct SumOp {
-  using Acc = Sum<T>;
+  using Acc = SumType<T>;
   static Acc start() { return Acc{0}; }
   static Acc fold(Acc a, Compute<T> x) { return a + static_cast<Acc>(x); }
   static Acc join(Acc a, Acc b) { return a + b; }
@@ -72,19 +72,19 @@ struct SumOp {
 };
 template <class T>
 struct MeanOp : SumOp<T> {
-  static T finish(Sum<T> a, int64_t count) {
+  static T finish(SumType<T> a, int64_t count) {
     if constexpr (std::is_integral_v<T>) {
       if (count == 0) return T{0};
       if constexpr (std::is_signed_v<T>) return static_cast<T>(static_cast<int64_t>(a) / count);
       return static_cast<T>(a / static_cast<uint64_t>(count));
     } else {
-      return static_cast<T>(a / static_cast<Sum<T>>(count));
+      return static_cast<T>(a / static_cast<SumType<T>>(count));
     }
   }
 };
 template <class T>
 struct ProdOp {
-  using Acc = Sum<T>;
+  using Acc = SumType<T>;
   static Acc start() { return Acc{1}; }
   static Acc fold(Acc a, Compute<T> x) { return a * static_cast<Acc>(x); }
   static Acc join(Acc a, Acc b) { return a * b; }
@@ -122,7 +122,7 @@ struct MinOp {
 };
 template <class T>
 struct L1Op : SumOp<T> {
-  static Sum<T> fold(Sum<T> a, Compute<T> x) {
+  static SumType<T> fold(SumType<T> a, Compute<T> x) {
     if constexpr (std::is_integral_v<T>) {
       const auto wide = static_cast<uint64_t>(x);
       return a + (x < T{0} ? uint64_t{0} - wide : wide);
@@ -134,8 +134,8 @@ struct L1Op : SumOp<T> {
 };
 template <class T>
 struct SumSquareOp : SumOp<T> {
-  static Sum<T> fold(Sum<T> a, Compute<T> x) {
-    return a + static_cast<Sum<T>>(x) * static_cast<Sum<T>>(x);
+  static SumType<T> fold(SumType<T> a, Compute<T> x) {
+    return a + static_cast<SumType<T>>(x) * static_cast<SumType<T>>(x);
   }
   static float row(const float* x, int64_t count) { return simd::sum_of_squares(x, count, 0.0F); }
 };
@@ -378,12 +378,12 @@ class Reduce final : public NodeKernel {
   static void fold_columns(sdk::Call& call, const Plan& plan, const T* x, T* y) {
     const int64_t rows = plan.reduced.position_count();
     // Wide blocks read fastest, but every thread needs one.
-    const int64_t width = std::clamp<int64_t>(plan.row / call.thread_count(), 128, kColumns);
+    const int64_t width = std::clamp<int64_t>(plan.row / call.thread_count(), 128, kReducedColumns);
     const int64_t blocks = (plan.row + width - 1) / width;
     const int64_t grain =
         std::max<int64_t>(1, kReduceGrain / (plan.reduced_count * std::min(width, plan.row)));
     call.parallel_for(plan.kept.position_count() * blocks, grain, [&](int64_t begin, int64_t end) {
-      typename Op<T>::Acc totals[kColumns];
+      typename Op<T>::Acc totals[kReducedColumns];
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * width;
         const int64_t count = std::min(width, plan.row - first);

@@ -23,7 +23,7 @@ namespace {
 /// Least number of elements for a thread.
 constexpr int64_t kSoftmaxGrain = 8192;
 /// Columns that are computed together if the axis is not the innermost.
-constexpr int64_t kColumns = 256;
+constexpr int64_t kSoftmaxColumns = 256;
 
 /// y[i] = exp(x[i])
 template <class C>
@@ -61,8 +61,8 @@ struct Softmax {
   /// `count` columns of n elements; rows are `step` elements apart.
   template <class C>
   static void columns(const C* x, C* y, int64_t n, int64_t step, int64_t count) {
-    C top[kColumns];
-    C total[kColumns] = {};
+    C top[kSoftmaxColumns];
+    C total[kSoftmaxColumns] = {};
     find_tops(x, n, step, count, top);
     for (int64_t k = 0; k < n; ++k) {
       C* row = y + k * step;
@@ -90,9 +90,9 @@ struct LogSoftmax {
   }
   template <class C>
   static void columns(const C* x, C* y, int64_t n, int64_t step, int64_t count) {
-    C top[kColumns];
-    C total[kColumns] = {};
-    C powers[kColumns];
+    C top[kSoftmaxColumns];
+    C total[kSoftmaxColumns] = {};
+    C powers[kSoftmaxColumns];
     find_tops(x, n, step, count, top);
     for (int64_t k = 0; k < n; ++k) {
       for (int64_t i = 0; i < count; ++i) powers[i] = x[k * step + i] - top[i];
@@ -184,14 +184,14 @@ class SoftmaxKernel final : public NodeKernel {
                         });
       return;
     }
-    const int64_t blocks = (lines.inner + kColumns - 1) / kColumns;
+    const int64_t blocks = (lines.inner + kSoftmaxColumns - 1) / kSoftmaxColumns;
     const int64_t grain =
-        std::max<int64_t>(1, kSoftmaxGrain / (n * std::min(kColumns, lines.inner)));
+        std::max<int64_t>(1, kSoftmaxGrain / (n * std::min(kSoftmaxColumns, lines.inner)));
     call.parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % blocks * kColumns;
+        const int64_t first = i % blocks * kSoftmaxColumns;
         const int64_t at = i / blocks * n * lines.inner + first;
-        Op::columns(x + at, y + at, n, lines.inner, std::min(kColumns, lines.inner - first));
+        Op::columns(x + at, y + at, n, lines.inner, std::min(kSoftmaxColumns, lines.inner - first));
       }
     });
   }

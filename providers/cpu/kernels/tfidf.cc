@@ -22,11 +22,11 @@ namespace {
 enum class Weighting { kCount, kPresence, kWeightedCount };
 
 /// The pool as a trie. Tokens of the pool are numbered; node 0 is the root.
-class Pool {
+class NgramPool {
  public:
   static constexpr int64_t kNone = -1;
 
-  explicit Pool(const sdk::NodeView& node) {
+  explicit NgramPool(const sdk::NodeView& node) {
     texts_ = node.get_strings("pool_strings");
     const std::vector<int64_t> numbers = node.get_ints("pool_int64s");
     require_one_list(node, texts_.empty(), numbers.empty(), "pool_strings", "pool_int64s");
@@ -219,11 +219,11 @@ class TfIdfVectorizer final : public NodeKernel {
         int64_t at = 0;
         for (int64_t n = 1; n <= longest_; ++n) {
           const int64_t position = start + (n - 1) * (skip + 1);
-          if (position >= length || tokens[position] == Pool::kNone) break;
+          if (position >= length || tokens[position] == NgramPool::kNone) break;
           at = pool_.child(at, tokens[position]);
-          if (at == Pool::kNone) break;
+          if (at == NgramPool::kNone) break;
           // A single token has no gaps, so it counts only once.
-          if (n >= shortest_ && pool_.ngram(at) != Pool::kNone && (n > 1 || skip == 0))
+          if (n >= shortest_ && pool_.ngram(at) != NgramPool::kNone && (n > 1 || skip == 0))
             add(static_cast<size_t>(pool_.ngram(at)), y);
         }
       }
@@ -245,7 +245,7 @@ class TfIdfVectorizer final : public NodeKernel {
     }
   }
 
-  Pool pool_;
+  NgramPool pool_;
   int64_t shortest_;
   int64_t longest_;
   int64_t most_skips_;

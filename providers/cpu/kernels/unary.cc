@@ -155,36 +155,36 @@ using FloatsAnd8 = Concat<FloatTypes, Float8Types>;
 constexpr sdk::DTypeSet kFloatsAnd8 = dtype_set(FloatsAnd8{});
 
 template <class Op>
-constexpr sdk::Factory kOfFloats = sdk::make<Unary<Op, FloatTypes>>;
+constexpr sdk::Factory kUnaryOfFloats = sdk::make<Unary<Op, FloatTypes>>;
 template <class Op>
-constexpr sdk::Factory kOfNumbers = sdk::make<Unary<Op, NumberTypes>>;
+constexpr sdk::Factory kUnaryOfNumbers = sdk::make<Unary<Op, NumberTypes>>;
 template <class Op>
 constexpr sdk::Factory kToBool = sdk::make<Unary<Op, FloatsAnd8, bool>>;
 
 constexpr sdk::KernelRow kUnaryRows[] = {
-    {"Abs", 1, sdk::kLatest, sdk::kNumbers, kOfNumbers<Abs>, kOverFirst},
-    {"Neg", 1, sdk::kLatest, sdk::kNumbers, kOfNumbers<Neg>, kOverFirst},
-    {"Sign", 9, sdk::kLatest, sdk::kNumbers, kOfNumbers<Sign>, kOverFirst},
-    {"Ceil", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Ceil>, kOverFirst},
-    {"Floor", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Floor>, kOverFirst},
-    {"Round", 11, sdk::kLatest, sdk::kFloats, kOfFloats<Round>, kOverFirst},
-    {"Sqrt", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Sqrt>, kOverFirst},
-    {"Reciprocal", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Reciprocal>, kOverFirst},
-    {"Exp", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Exp>, kOverFirst},
-    {"Log", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Log>, kOverFirst},
-    {"Tanh", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Tanh>, kOverFirst},
-    {"Erf", 9, sdk::kLatest, sdk::kNumbers, kOfNumbers<Erf>, kOverFirst},
-    {"Sin", 7, sdk::kLatest, sdk::kFloats, kOfFloats<Sin>, kOverFirst},
-    {"Cos", 7, sdk::kLatest, sdk::kFloats, kOfFloats<Cos>, kOverFirst},
-    {"Tan", 7, sdk::kLatest, sdk::kFloats, kOfFloats<Tan>, kOverFirst},
-    {"Asin", 7, sdk::kLatest, sdk::kFloats, kOfFloats<Asin>, kOverFirst},
-    {"Acos", 7, sdk::kLatest, sdk::kFloats, kOfFloats<Acos>, kOverFirst},
-    {"Atan", 7, sdk::kLatest, sdk::kFloats, kOfFloats<Atan>, kOverFirst},
-    {"Sinh", 9, sdk::kLatest, sdk::kFloats, kOfFloats<Sinh>, kOverFirst},
-    {"Cosh", 9, sdk::kLatest, sdk::kFloats, kOfFloats<Cosh>, kOverFirst},
-    {"Asinh", 9, sdk::kLatest, sdk::kFloats, kOfFloats<Asinh>, kOverFirst},
-    {"Acosh", 9, sdk::kLatest, sdk::kFloats, kOfFloats<Acosh>, kOverFirst},
-    {"Atanh", 9, sdk::kLatest, sdk::kFloats, kOfFloats<Atanh>, kOverFirst},
+    {"Abs", 1, sdk::kLatest, sdk::kNumbers, kUnaryOfNumbers<Abs>, kOverFirst},
+    {"Neg", 1, sdk::kLatest, sdk::kNumbers, kUnaryOfNumbers<Neg>, kOverFirst},
+    {"Sign", 9, sdk::kLatest, sdk::kNumbers, kUnaryOfNumbers<Sign>, kOverFirst},
+    {"Ceil", 1, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Ceil>, kOverFirst},
+    {"Floor", 1, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Floor>, kOverFirst},
+    {"Round", 11, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Round>, kOverFirst},
+    {"Sqrt", 1, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Sqrt>, kOverFirst},
+    {"Reciprocal", 1, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Reciprocal>, kOverFirst},
+    {"Exp", 1, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Exp>, kOverFirst},
+    {"Log", 1, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Log>, kOverFirst},
+    {"Tanh", 1, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Tanh>, kOverFirst},
+    {"Erf", 9, sdk::kLatest, sdk::kNumbers, kUnaryOfNumbers<Erf>, kOverFirst},
+    {"Sin", 7, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Sin>, kOverFirst},
+    {"Cos", 7, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Cos>, kOverFirst},
+    {"Tan", 7, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Tan>, kOverFirst},
+    {"Asin", 7, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Asin>, kOverFirst},
+    {"Acos", 7, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Acos>, kOverFirst},
+    {"Atan", 7, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Atan>, kOverFirst},
+    {"Sinh", 9, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Sinh>, kOverFirst},
+    {"Cosh", 9, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Cosh>, kOverFirst},
+    {"Asinh", 9, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Asinh>, kOverFirst},
+    {"Acosh", 9, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Acosh>, kOverFirst},
+    {"Atanh", 9, sdk::kLatest, sdk::kFloats, kUnaryOfFloats<Atanh>, kOverFirst},
     {"IsNaN", 9, sdk::kLatest, kFloatsAnd8, kToBool<IsNaN>},
     {"IsInf", 10, sdk::kLatest, kFloatsAnd8, kToBool<IsInf>},
 };
