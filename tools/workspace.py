@@ -13,6 +13,7 @@ BUILD = ROOT / "build"
 LOGS = BUILD / "logs"
 VENV = BUILD / "venv"
 PYTHON = VENV / "bin" / "python"
+PEERS_STAMP = VENV / "peers.stamp"  # there if the environment holds what the tests and benchmarks need
 MODELS = BUILD / "models"
 ONNX = BUILD / "deps" / "onnx"
 ONEDNN = BUILD / "deps" / "onednn"
@@ -34,6 +35,14 @@ def say(text: str) -> None:
 
 def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def go_on_in_environment() -> None:
+    """Starts the script anew in the Python of build/venv, which has onnx and the runtimes that ours is compared with."""
+    if not PEERS_STAMP.exists():
+        raise Failure("build/venv is not there, or holds only what the quick start needs; run tools/setup")
+    if pathlib.Path(sys.prefix).resolve() != VENV.resolve():
+        os.execv(PYTHON, [str(PYTHON), *sys.argv])
 
 
 def jobs() -> int:
