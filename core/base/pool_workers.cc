@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <new>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/info.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/partitioner.h>
+#include <oneapi/tbb/task_arena.h>
 #include <string>
 #include <thread>
 #include <vector>
@@ -62,6 +66,21 @@ uint32_t makeable(uint32_t count) noexcept {
   return static_cast<uint32_t>(threads.size());
 }
 
+// Has the pool start `count` workers, which it keeps: started later, when there may be no room any
+// more, they would end the process. The wait for workers that others keep busy is short.
+void start(uint32_t count) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  const uint32_t all = count + 1;
+  std::atomic<uint32_t> arrived = 0;
+  const auto meet = [&](uint32_t) {
+    ++arrived;
+    while (arrived < all && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  };
+  oneapi::tbb::task_arena arena(static_cast<int>(all));
+  arena.execute(
+      [&] { oneapi::tbb::parallel_for(0U, all, meet, oneapi::tbb::static_partitioner()); });
+}
+
 void warn(uint32_t made, uint32_t wanted) {
   const std::string found =
       made == 0 ? "no thread can be made: sessions run on their callers' threads"
@@ -95,6 +114,7 @@ PoolWorkers::PoolWorkers(uint32_t count) : count_(count), lent_(count) {
         warn(made, needed);
         all.has_warned = true;
       }
+      start(std::min(made, needed));
     } else {
       all.limit.reset();
     }

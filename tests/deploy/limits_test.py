@@ -64,7 +64,7 @@ except gantry.Error as error:  # which provider found room for its libraries dec
 
 
 @limits_address_space
-@pytest.mark.parametrize("room_mib", [8, 60, 150, 250, 320])
+@pytest.mark.parametrize("room_mib", [8, 50, 60, 70, 150, 250, 320])
 @pytest.mark.parametrize("threads", [2, 8])
 def test_loading_without_address_space_ends(threads, room_mib):
     """Libraries and threads are refused too, one before another."""
