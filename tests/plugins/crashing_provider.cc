@@ -52,7 +52,7 @@ std::string option(gantry_str options, const std::string& name) {
   return std::string(text.substr(begin, text.find('"', begin) - begin));
 }
 
-// Until the gate is there. A test that does not open it would never end, so that patience does.
+// Returns when the gate is open. Ends the process if that takes long, so that every test ends.
 void wait_at(const std::string& gate) {
   constexpr int kPatienceMs = 20'000;
   for (int waited_ms = 0; access(gate.c_str(), F_OK) != 0; waited_ms += 5) {
