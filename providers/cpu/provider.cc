@@ -10,8 +10,8 @@
 #include <string>
 #include <unistd.h>
 
+#include "families.h"
 #include "fusions/fusions.h"
-#include "kernels/all_kernels.h"
 
 namespace gantry::cpu {
 namespace {

@@ -76,9 +76,9 @@ def test_a_mutex_that_the_compiler_does_not_check_is_found(lint, text):
 
 @pytest.mark.parametrize("mutex", ["Mutex mutex_;", "  mutable sdk::Mutex mutex_;", "  static gantry::sdk::Mutex mutex_;"])
 def test_a_mutex_that_guards_nothing_is_found(lint, mutex):
-    (finding,) = findings(lint, "providers/cpu/kernels/blas.cc", f"{mutex}\nint count_;\n")
-    assert finding == "providers/cpu/kernels/blas.cc: nothing says that mutex_ guards it; expected GANTRY_GUARDED_BY(mutex_) behind what it guards"
-    assert findings(lint, "providers/cpu/kernels/blas.cc", f"{mutex}\nint count_ GANTRY_GUARDED_BY(mutex_);\n") == []
+    (finding,) = findings(lint, "providers/cpu/linear_algebra/blas.cc", f"{mutex}\nint count_;\n")
+    assert finding == "providers/cpu/linear_algebra/blas.cc: nothing says that mutex_ guards it; expected GANTRY_GUARDED_BY(mutex_) behind what it guards"
+    assert findings(lint, "providers/cpu/linear_algebra/blas.cc", f"{mutex}\nint count_ GANTRY_GUARDED_BY(mutex_);\n") == []
 
 
 @pytest.mark.skipif(CLANG is None, reason="clang++-14 is not installed; tools/setup does it")

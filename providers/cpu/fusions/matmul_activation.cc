@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "fusions/fusions.h"
-#include "kernels/blas.h"
-#include "kernels/vector_math.h"
+#include "linear_algebra/blas.h"
 #include "node_kernel.h"
+#include "simd/vector_math.h"
 
 namespace gantry::cpu {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/blas_buffers.h"
+#include "linear_algebra/blas_buffers.h"
 
 #include <array>
 #include <cblas.h>
