@@ -144,6 +144,35 @@ def test_the_kernel_of_groups_says_what_does_not_fit():
     with pytest.raises(gantry.InvalidArgumentError, match="total_sequence_length is -1, needs 0 or more"):
         session.run(feeds | {"total_sequence_length": np.array([-1], I32)})
     session.run(feeds)
+    more = {"attention_bias": random(2, 4, 1, 7), "head_sink": None}
+    with pytest.raises(gantry.InvalidArgumentError, match=r"attention_bias has shape \[2, 4, 1, 7\], needs \[2 or 1, 4 or 1, 1, 8\]"):
+        run_grouped(inputs | more)
+    with pytest.raises(gantry.InvalidArgumentError, match=r"head_sink has shape \[3\], needs \[4\]"):
+        run_grouped(inputs | {"head_sink": random(3)})
+
+
+def run_grouped(inputs):
+    model, feeds = model_of("GroupQueryAttention", inputs, CACHED, {"cos", "sin"}, num_heads=4, kv_num_heads=2, do_rotary=1)
+    return gantry.Session(model, device="CPU").run(feeds)
+
+
+@pytest.mark.parametrize("batch, heads", [(2, 4), (1, 1), (2, 1), (1, 4)])
+@pytest.mark.parametrize("case", [(0, 70, [70, 50]), (7, 3, [10]), (7, 1, [8, 8]), (200, 1, [201, 201])], ids=["prompt", "several", "next", "next_of_many"])
+@pytest.mark.parametrize("more", [{}, {"local_window_size": 4, "softcap": 2.0}])
+@pytest.mark.parametrize("sink", ["none", "smooth", "by_head"])
+def test_biases_and_sinks_of_groups(case, batch, heads, more, sink):
+    """In the kernel of `cpu`, by heads and by rows or for all."""
+    past, length, lengths = case
+    inputs = grouped(past, length, lengths)
+    inputs["attention_bias"] = random(min(batch, len(lengths)), heads, length, max(lengths), seed=8)
+    inputs["head_sink"] = random(4, seed=9) if sink == "by_head" else None
+    model, feeds = model_of("GroupQueryAttention", inputs, CACHED, {"cos", "sin"}, num_heads=4, kv_num_heads=2, do_rotary=1,
+                            smooth_softmax=int(sink == "smooth"), **more)
+    session = gantry.Session(model, device="CPU")
+    assert [(node.provider, node.kernel) for node in session.placement.nodes] == [("cpu", "GroupQueryAttention")]
+    ends = inputs["seqlens_k"] + 1 if past == 0 else np.full(len(lengths), length)
+    check(model, feeds, only={"y": lambda whole: np.concatenate([whole[row, :end].reshape(-1) for row, end in enumerate(ends)]),
+                              "pk": lambda whole: seen(inputs, whole), "pv": lambda whole: seen(inputs, whole)})
 
 
 WINDOWS = {  # of the caches: rows, and how many tokens a query sees

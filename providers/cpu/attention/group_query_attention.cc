@@ -12,6 +12,7 @@
 #include <limits>
 #include <string>
 
+#include "attention/group_query_inputs.h"
 #include "families.h"
 #include "linear_algebra/blas.h"
 #include "linear_algebra/skinny_gemm.h"
@@ -20,21 +21,6 @@
 
 namespace gantry::cpu {
 namespace {
-
-enum Input : int {
-  kQuery,
-  kKey,
-  kValue,
-  kPastKey,
-  kPastValue,
-  kLastKeys,
-  kTotal,
-  kCosines,
-  kSines,
-  kPositions,
-  kFirstUnsupported
-};
-constexpr int kInputs = 16;
 
 /// Queries of a block, if there are several.
 constexpr int64_t kRowBlock = 64;
@@ -61,6 +47,13 @@ struct Cache {
   [[nodiscard]] float* head(int64_t index) const { return present + index * capacity * width; }
 };
 
+/// What is added to the scores, [batch or 1, heads or 1, length, total].
+struct ScoreBias {
+  const float* data = nullptr;  ///< null: nothing
+  int64_t batch_stride = 0;
+  int64_t head_stride = 0;
+};
+
 /// Keys that a query sees: [begin, end).
 struct KeyRange {
   int64_t begin;
@@ -76,6 +69,7 @@ class GroupQueryAttention final : public NodeKernel {
         window_(node.get_int("local_window_size", -1)),
         is_rotated_(node.get_int("do_rotary", 0) != 0),
         is_interleaved_(node.get_int("rotary_interleaved", 0) != 0),
+        is_smooth_(node.get_int("smooth_softmax", 0) > 0),
         scale_(node.get_float("scale", 0)),
         softcap_(node.get_float("softcap", 0)) {}
 
@@ -84,6 +78,7 @@ class GroupQueryAttention final : public NodeKernel {
     find_new_rows(call, step);
     find_positions(call, step);
     find_rotation(call, step);
+    find_bias_and_sinks(call, step);
     const int64_t y_shape[] = {step.batch, step.length, heads_ * step.values.width};
     const sdk::Shape y{y_shape, 3};
     static_cast<void>(count_of(y));  // fails if it is too large
@@ -95,6 +90,8 @@ class GroupQueryAttention final : public NodeKernel {
   }
 
  private:
+  using enum GroupQuery::Input;
+
   /// A run: `batch` sequences get `length` tokens each.
   struct Step {
     int64_t batch = 0;
@@ -109,7 +106,9 @@ class GroupQueryAttention final : public NodeKernel {
     const float* sines = nullptr;        ///< likewise
     const int64_t* positions = nullptr;  ///< [batch, length], for the rotation; null: from starts
     int64_t pairs = 0;                   ///< of a head that are rotated
-    float* y = nullptr;                  ///< [batch, length, heads, width of values]
+    ScoreBias bias;
+    const float* sinks = nullptr;  ///< [heads]: scores of a key of no value; null: none
+    float* y = nullptr;            ///< [batch, length, heads, width of values]
   };
 
   void find_new_rows(sdk::Call& call, Step& step) const {
@@ -187,6 +186,30 @@ class GroupQueryAttention final : public NodeKernel {
              std::to_string(table[0]) + " positions");
       }
     }
+  }
+
+  void find_bias_and_sinks(sdk::Call& call, Step& step) const {
+    if (call.has_input(kSinks)) {
+      if (call.shape(kSinks).element_count() != heads_) {
+        fail("head_sink has shape " + to_string(call.shape(kSinks)) + ", needs [" +
+             std::to_string(heads_) + "]");
+      }
+      step.sinks = call.data<float>(kSinks);
+    }
+    if (!call.has_input(kBias)) return;
+    const sdk::Shape shape = call.shape(kBias);
+    const auto is_one_or = [&](int axis, int64_t extent) {
+      return shape[axis] == 1 || shape[axis] == extent;
+    };
+    if (shape.rank != 4 || !is_one_or(0, step.batch) || !is_one_or(1, heads_) ||
+        shape[2] != step.length || shape[3] != step.total) {
+      fail("attention_bias has shape " + to_string(shape) + ", needs [" +
+           std::to_string(step.batch) + " or 1, " + std::to_string(heads_) + " or 1, " +
+           std::to_string(step.length) + ", " + std::to_string(step.total) + "]");
+    }
+    const int64_t of_head = step.length * step.total;
+    step.bias = {call.data<float>(kBias), shape[0] == 1 ? 0 : shape[1] * of_head,
+                 shape[1] == 1 ? 0 : of_head};
   }
 
   static int64_t angle_of(const Step& step, int64_t b, int64_t token) {
@@ -341,7 +364,7 @@ class GroupQueryAttention final : public NodeKernel {
       simd::add_skinny_gemm(queries, keys + key * step.width, scores + key, group,
                             std::min(kKeysAtOnce, count - key), step.width, count);
     }
-    for (int64_t g = 0; g < group; ++g) softmax(scores + g * count, count);
+    for (int64_t g = 0; g < group; ++g) softmax(step, b, first + g, 0, range, scores + g * count);
     simd::add_skinny_gemm_of_rows(scores, step.values.head(index) + range.begin * width, y, group,
                                   width, count);
   }
@@ -377,7 +400,7 @@ class GroupQueryAttention final : public NodeKernel {
       const KeyRange range = visible(step, position + i);
       float* row = scores + i * seen;
       std::fill(row, row + range.begin - begin, 0.0F);
-      softmax(row + range.begin - begin, range.end - range.begin);
+      softmax(step, b, h, first + i, range, row + range.begin - begin);
       std::fill(row + range.end - begin, row + seen, 0.0F);
     }
     args.transpose_b = false;
@@ -392,14 +415,26 @@ class GroupQueryAttention final : public NodeKernel {
     gemm_serial(args);
   }
 
-  /// Softmax in place, of the scores as softcap leaves them.
-  void softmax(float* x, int64_t count) const {
+  /// Weights from scores, in place: those of a token and a head for the keys of `range`.
+  void softmax(const Step& step, int64_t b, int64_t h, int64_t token, KeyRange range,
+               float* x) const {
+    const int64_t count = range.end - range.begin;
     if (count == 0) return;
     if (softcap_ > 0) {
       for (int64_t i = 0; i < count; ++i) x[i] = std::tanh(x[i] / softcap_) * softcap_;
     }
-    const float sum = simd::exp_shifted(x, x, count, simd::largest(x, count));
-    simd::affine(x, x, count, 1.0F / sum, 0.0F);
+    if (step.bias.data) {
+      const float* bias = step.bias.data + b * step.bias.batch_stride + h * step.bias.head_stride +
+                          token * step.total + range.begin;
+      for (int64_t i = 0; i < count; ++i) x[i] += bias[i];
+    }
+    float largest = simd::largest(x, count);
+    const bool has_sink = step.sinks || is_smooth_;
+    const float sink = step.sinks ? step.sinks[h] : 0.0F;
+    if (has_sink) largest = std::max(largest, sink);
+    const float sum = simd::exp_shifted(x, x, count, largest);
+    const float weight_of_sink = has_sink ? std::exp(sink - largest) : 0.0F;
+    simd::affine(x, x, count, 1.0F / (sum + weight_of_sink), 0.0F);
   }
 
   int64_t heads_;
@@ -407,56 +442,18 @@ class GroupQueryAttention final : public NodeKernel {
   int64_t window_;  ///< keys that a query sees, with its own; -1: all
   bool is_rotated_;
   bool is_interleaved_;
+  bool is_smooth_;  ///< with a sink of score 0
   float scale_;
   float softcap_;
 };
 
-std::string check_cached_form(const sdk::NodeView& node) {
-  const int64_t heads = node.get_int("num_heads", 0);
-  const int64_t kv_heads = node.get_int("kv_num_heads", 0);
-  if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0)
-    return "num_heads is not a multiple of kv_num_heads";
-  for (int slot = kFirstUnsupported; slot < kInputs; ++slot) {
-    if (node.input(slot).present())
-      return "biases, sinks, scales of quantized caches and weights of norms are not supported";
-  }
-  if (node.output(3).present()) return "the scores are wanted as an output";
-  if (node.get_int("smooth_softmax", 0) > 0 || node.get_int("sliding_window_cache", 0) != 0)
-    return "a smooth softmax and a cache that slides are not supported";
-  if (node.get_int("causal", 1) == 0 || node.get_int("local_window_size", -1) == 0)
-    return "queries that see later keys or none are not supported";
-  if (node.get_int("kv_cache_bit_width", 0) != 0 ||
-      node.get_string("k_quant_type", "NONE") != "NONE" ||
-      node.get_string("v_quant_type", "NONE") != "NONE")
-    return "quantized caches are not supported";
-  if (node.input(kPastKey).present() != node.input(kPastValue).present() ||
-      node.input(kKey).present() != node.input(kValue).present())
-    return "keys and values, past or new, must both be given";
-  if (node.get_int("do_rotary", 0) != 0) {
-    for (const int slot : {kCosines, kSines}) {
-      if (!node.input(slot).present()) return "cos_cache or sin_cache is missing";
-      if (node.input(slot).dtype() != GANTRY_FLOAT) return "its tables are not of float32";
-    }
-  }
-  for (const int slot : {kLastKeys, kTotal}) {
-    if (node.input(slot).dtype() != GANTRY_INT32) return "numbers of keys are not of int32";
-  }
-  if (node.input(kPositions).present() && node.input(kPositions).dtype() != GANTRY_INT64)
-    return "position_ids are not of int64";
-  for (const int slot : {kKey, kValue, kPastKey, kPastValue}) {
-    if (node.input(slot).present() && node.input(slot).dtype() != GANTRY_FLOAT)
-      return "its keys and values are not of float32";
-  }
-  return {};
-}
-
 /// The caches are updated in place.
-constexpr sdk::Marks kCaches = {
-    .later_overwrites = {uint64_t{1} << kPastKey, uint64_t{1} << kPastValue}};
+constexpr sdk::Marks kCaches = {.later_overwrites = {uint64_t{1} << GroupQuery::kPastKey,
+                                                     uint64_t{1} << GroupQuery::kPastValue}};
 
 constexpr sdk::KernelRow kGroupQueryAttentionRows[] = {
     {"GroupQueryAttention", 1, sdk::kLatest, sdk::dtypes(GANTRY_FLOAT),
-     sdk::make<GroupQueryAttention>, kCaches, check_cached_form, "com.microsoft"},
+     sdk::make<GroupQueryAttention>, kCaches, GroupQuery::refusal, "com.microsoft"},
 };
 
 }  // namespace
