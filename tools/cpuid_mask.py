@@ -8,10 +8,12 @@ Not masked are programs that are linked statically, and what reads /proc/cpuinfo
 that such are not used at all shows an emulator only (tools/test --emulate).
 """
 
+import bisect
 import concurrent.futures
 import json
 import os
 import pathlib
+import struct
 import subprocess
 
 from workspace import BUILD, PYTHON, ROOT, VENV, Failure
@@ -50,6 +52,9 @@ PACKAGES = ("numpy", "numpy.libs", "onnx", "onnxruntime", "openvino")
 OTHER_DEVICES = ("gpu", "npu")
 SYSTEM_LIBRARIES = ("libgcc_s.so.1", "libstdc++.so.6", "libgomp.so.1", "libtbb.so.12")
 CODE = b"\x0f\xa2"
+LONGEST = 17  # that instruction and the longest that could hold its bytes
+PT_LOAD, PT_GNU_EH_FRAME, PF_X = 1, 0x6474E550, 1
+ENCODINGS = b"\x03\x3b"  # of its count and table: unsigned, and pairs of signed offsets from its start, 4 bytes each
 FOLDER = BUILD / "cpuid_mask"
 
 
@@ -89,20 +94,54 @@ def is_loadable(path: pathlib.Path) -> bool:
     return header[:4] == b"\x7fELF" and header[18:] == b"\x3e\x00"
 
 
+def segments(data: bytes, kind: int) -> list:
+    """Offset, address, size and flags of the segments of that kind (ELF-64, program headers)."""
+    table, = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    headers = [struct.unpack_from("<IIQQQQ", data, table + size * index) for index in range(count)]
+    return [(offset, address, length, flags) for found, flags, offset, address, _, length in headers if found == kind]
+
+
+def function_starts(data: bytes) -> list:
+    """Rising addresses: the table of the frames' header (Linux Standard Base, section .eh_frame_hdr), as all compilers write it."""
+    for offset, address, _, _ in segments(data, PT_GNU_EH_FRAME):
+        if data[offset + 2:offset + 4] == ENCODINGS:
+            count, = struct.unpack_from("<I", data, offset + 8)
+            return [address + start for start, _ in struct.iter_unpack("<ii", data[offset + 12:offset + 12 + 8 * count])]
+    return []
+
+
 def instructions(path: pathlib.Path) -> list:
-    """The addresses of its CPUID instructions, hexadecimal. The same two bytes inside other instructions are none."""
-    if CODE not in path.read_bytes():
-        return []
-    command = ["objdump", "--disassemble", "--no-show-raw-insn", str(path)]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as disassembler:  # a gigabyte, line by line
-        found = [line for line in disassembler.stdout if "\tcpuid" in line]
+    """The addresses of its CPUID instructions, hexadecimal. The same two bytes inside other instructions are none, so each function that
+    has them is disassembled: to do so with the whole file would take half a minute for the largest."""
+    data = path.read_bytes()
+    functions = function_starts(data)
+    parts = {}  # the last place of the two bytes in a function, by the function's start
+    for offset, address, length, flags in segments(data, PT_LOAD):
+        if not flags & PF_X:
+            continue
+        starts = [address, *(start for start in functions if address < start < address + length)]
+        place = data.find(CODE, offset, offset + length)
+        while place >= 0:
+            found = address + place - offset
+            parts[starts[bisect.bisect_right(starts, found) - 1]] = found
+            place = data.find(CODE, place + 1, offset + length)
+    return [address for start, last in parts.items() for address in disassemble(path, start, last)]
+
+
+def disassemble(path: pathlib.Path, start: int, last: int) -> list:
+    """The addresses of the CPUID instructions from an instruction's start to `last`."""
+    command = ["objdump", "--disassemble", "--no-show-raw-insn", f"--start-address={start}", f"--stop-address={last + LONGEST}", str(path)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as disassembler:  # line by line, if it is much
+        lines = [line for line in disassembler.stdout if "\tcpuid" in line]
     if disassembler.returncode != 0:
         raise Failure(f"{' '.join(command)} ended with status {disassembler.returncode}")
-    return [line.partition(":")[0].strip() for line in found]
+    addresses = (line.partition(":")[0].strip() for line in lines)
+    return [address for address in addresses if int(address, 16) <= last]
 
 
 def instructions_of(files: list) -> dict:
-    """Of each file its CPUID instructions. To disassemble all takes a minute or two, so what was found is kept, by size and time of change."""
+    """Of each file its CPUID instructions. What was found is kept, by size and time of change."""
     kept_at = FOLDER / "instructions.json"
     kept = json.loads(kept_at.read_text(encoding="utf-8")) if kept_at.exists() else {}
     keys = {path: f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files}

@@ -79,6 +79,21 @@ print(*(word >> bit & 1 for word in (words[1], words[5]) for bit in (5, 16)))
     assert run(script, cpuid_mask.environment("AVX2", [])).stdout.split() == ["1", "0", "1", "0"]
 
 
+@pytest.mark.parametrize("options", [[], ["-Wl,--no-eh-frame-hdr"]], ids=["functions", "no table of functions"])
+def test_its_bytes_inside_of_another_instruction_are_none(tmp_path, options):
+    """A constant, and one at the end of what is looked at."""
+    (tmp_path / "a.c").write_text(r"""
+unsigned constant(void) { unsigned value; __asm__("movl $0xa20f0000, %0" : "=r"(value)); return value; }
+void asks(void) { __asm__ volatile("cpuid" ::: "eax", "ebx", "ecx", "edx"); }
+unsigned last(void) { unsigned value; __asm__("movl $0x1a20f, %0" : "=r"(value)); return value; }
+""")
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", *options, "a.c", "-o", "a.so"], cwd=tmp_path, check=True)
+    symbols = subprocess.run(["nm", "a.so"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    asks, last = (next(int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(f" T {name}")) for name in ("asks", "last"))
+    found = [int(address, 16) for address in cpuid_mask.instructions(tmp_path / "a.so")]
+    assert len(found) == 1 and asks <= found[0] < last
+
+
 def test_an_unknown_name():
     with pytest.raises(Failure, match=r'no level or CPU "Pentium".*AVX2 \(Haswell\)'):
         cpuid_mask.environment("Pentium")
