@@ -39,6 +39,16 @@ def with_fakes(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(BUILD / "tests" / "fake_cuda_cache"))
 
 
+@pytest.fixture(name="models_folder", scope="module")
+def write_models(tool, tmp_path_factory):
+    """With the small models that travel, at models/."""
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "models").mkdir()
+    subprocess.run([sys.executable, "-c", tool.WRITE_SMALL_MODELS, ROOT / "tools", folder / "models"], check=True)
+    assert len(list(folder.glob("models/small_*.onnx"))) == 30
+    return folder
+
+
 @pytest.fixture(name="gpu")
 def with_gpu(tool):
     """This machine's own."""
@@ -102,12 +112,8 @@ def test_results_are_read_without_numpy(tool, tmp_path):
 
 @pytest.mark.parametrize("name", ["small_mobilenet_f16", "small_llama_int4_f16", "small_llama_int4_rows_f16", "small_llama_int4_prefill_f16", "small_int8_f32",
                                   *(f"small_{name}_f16" for name in small.OPERATORS)])
-def test_the_small_models_agree(tool, fakes, tmp_path, name):
-    folder = tmp_path / "models"
-    folder.mkdir()
-    subprocess.run([sys.executable, "-c", tool.WRITE_SMALL_MODELS, ROOT / "tools", folder], check=True)
-    assert len(list(folder.glob("small_*.onnx"))) == 30
-    assert tool.compare_model(BUILD, folder / f"{name}.onnx") == {"status": 0, "failed": {}}
+def test_the_small_models_agree(tool, fakes, models_folder, name):
+    assert tool.compare_model(BUILD, models_folder / "models" / f"{name}.onnx") == {"status": 0, "failed": {}}
 
 
 @pytest.mark.parametrize("name", [*small.SMALL, *small.OPERATORS])
@@ -132,9 +138,7 @@ def test_models_are_compared_with_the_cpu(tool, fakes, tmp_path, monkeypatch):
         assert tool.compare_model(BUILD, tmp_path / "m.onnx")["failed"]
 
 
-def test_memory_is_watched_over_changing_shapes(tool, fakes, tmp_path, monkeypatch):
-    (tmp_path / "models").mkdir()
-    subprocess.run([sys.executable, "-c", tool.WRITE_SMALL_MODELS, ROOT / "tools", tmp_path / "models"], check=True)
+def test_memory_is_watched_over_changing_shapes(tool, fakes, tmp_path, models_folder, monkeypatch):
     real = tool.gantry
     monkeypatch.setattr(tool, "gantry", lambda _, *arguments, **more: real(BUILD, *arguments, **more))
     smi = tmp_path / "nvidia-smi"
@@ -143,7 +147,7 @@ def test_memory_is_watched_over_changing_shapes(tool, fakes, tmp_path, monkeypat
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("GANTRY_FAKE_CUDA", "latency_us=0")
     told = {f"MiB in {count} runs of {shapes} shapes": None for shapes in (12, 64) for count in (20, 200)}
-    assert tool.memory_growth(tmp_path, runs=200) == {"status": 0, **told, "failed": {}}
+    assert tool.memory_growth(models_folder, runs=200) == {"status": 0, **told, "failed": {}}
 
     # What grows is told, whoever tells of it.
     smi.write_text(f"#!{sys.executable}\nimport pathlib\nfile = pathlib.Path({str(tmp_path / 'used')!r})\n"
@@ -154,12 +158,12 @@ def test_memory_is_watched_over_changing_shapes(tool, fakes, tmp_path, monkeypat
         time.sleep(1)
         return 0, f"note\n{json.dumps(told)}"
     monkeypatch.setattr(tool, "gantry", grown)
-    result = tool.memory_growth(tmp_path, runs=200)
+    result = tool.memory_growth(models_folder, runs=200)
     assert result["MiB in 200 runs of 64 shapes"] > result["MiB in 20 runs of 64 shapes"] > 500
     assert "64 bytes after each shape's first runs, and 65 in the end" in result["failed"]["session, 200 runs of 64 shapes"]
     assert "MiB in use during 20 runs" in result["failed"]["device, 12 shapes"]
     monkeypatch.setattr(tool, "gantry", lambda *_, **__: (3, "no such device"))
-    assert tool.memory_growth(tmp_path, runs=200)["failed"] == {"20 runs of 12 shapes": "no such device"}
+    assert tool.memory_growth(models_folder, runs=200)["failed"] == {"20 runs of 12 shapes": "no such device"}
 
 
 def test_a_folder_that_is_too_large_does_not_travel(tool, tmp_path):

@@ -188,7 +188,7 @@ def test_upsample_blends_truth_values(opset):
 
 def nearest_line(extent, output, rule, transform, by_scales=False):
     """Of the integers 0, 1, ... on a line; by arithmetic of whole numbers: the coordinate of position i is a / b."""
-    i = np.arange(output, dtype=object)
+    i = np.arange(output, dtype=np.int64)
     a, b = (i * extent, output) if transform == "asymmetric" else ((2 * i + 1) * extent - output, 2 * output)
     floor, twice = a // b, 2 * (a % b)
     picked = {"floor": floor, "ceil": -(-a // b), "round_prefer_floor": floor + (twice > b), "round_prefer_ceil": floor + (twice >= b)}[rule]
