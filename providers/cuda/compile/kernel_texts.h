@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of the files in kernels/, which the build embeds in the library.
+// The texts of the files in kernels/ and its folders, which the build embeds in the library.
 #pragma once
 
 #include <initializer_list>
@@ -8,7 +8,7 @@
 
 namespace gantry::cuda {
 
-/// The text of kernels/<name>. INTERNAL: no such file.
+/// The text of the file of that name, without its folder. INTERNAL: no such file.
 std::string_view kernel_text(std::string_view name);
 
 /// Concatenates strings.

@@ -10,7 +10,7 @@
 #include "compile/kernel_texts.h"
 #include "elementwise/elementwise_set.h"
 #include "elementwise/elementwise_table.h"
-#include "kernels/elementwise.h"
+#include "kernels/elementwise/elementwise.h"
 #include "plan/types.h"
 
 namespace gantry::cuda {

@@ -2,7 +2,7 @@
 // Parameters of the kernels that work by row.
 #ifndef GANTRY_CUDA_ROWS
 #define GANTRY_CUDA_ROWS
-#include "index.h"
+#include "kernels/index.h"
 // Rows of `length` elements with a pitch of `stride`; row r begins at r / stride * length * stride
 // + r % stride.
 struct SoftmaxParameters {

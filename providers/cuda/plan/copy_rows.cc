@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "compile/kernel_texts.h"
-#include "kernels/copy_rows.h"
+#include "kernels/tensor/copy_rows.h"
 #include "plan/indexing.h"
 #include "plan/movement.h"
 

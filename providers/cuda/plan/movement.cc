@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "compile/kernel_texts.h"
-#include "kernels/copy.h"
+#include "kernels/tensor/copy.h"
 
 namespace gantry::cuda {
 namespace {
