@@ -23,6 +23,15 @@ def run(command: list, **options) -> str:
     return done.stdout
 
 
+def test_its_models_come_with_the_quick_start():
+    """Which leaves out other models, and Python packages that only tests need."""
+    names = set(re.findall(r"build/models/[\w./-]+", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert names
+    models = (ROOT / "build" / "models").resolve()
+    for name in names:
+        assert (ROOT / name).resolve(strict=True).relative_to(models).parts[0] in ("onnx", "rapidocr")
+
+
 def test_python_example():
     name, *shape, index = run([sys.executable, "-c", example("python")]).split()
     assert name == "softmaxout_1"
