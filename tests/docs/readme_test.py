@@ -23,13 +23,14 @@ def run(command: list, **options) -> str:
     return done.stdout
 
 
-def test_its_models_come_with_the_quick_start():
+def test_its_models_and_those_of_examples_come_with_the_quick_start():
     """Which leaves out other models, and Python packages that only tests need."""
-    names = set(re.findall(r"build/models/[\w./-]+", (ROOT / "README.md").read_text(encoding="utf-8")))
-    assert names
+    pages = [ROOT / "README.md", *(ROOT / "examples" / "applications").rglob("*.*")]
+    names = {name for page in pages for name in re.findall(r"build/models/[\w./-]+", page.read_text(encoding="utf-8"))}
+    listed = re.search(r"^QUICKSTART_MODELS = \((.*?)\)", (ROOT / "tools" / "setup").read_text(encoding="utf-8"), re.M)[1]
     models = (ROOT / "build" / "models").resolve()
-    for name in names:
-        assert (ROOT / name).resolve(strict=True).relative_to(models).parts[0] in ("onnx", "rapidocr")
+    found = {(ROOT / name).resolve(strict=True).relative_to(models).parts[0] for name in names}
+    assert found == {"onnx", "magika"} and found <= {"onnx", *re.findall(r'"([\w-]+)"', listed)}
 
 
 def test_python_example():
