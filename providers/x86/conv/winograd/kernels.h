@@ -149,10 +149,13 @@ GANTRY_TARGET void store_results(const OutputTile& tile) {
 
 template <int kRows>
 GANTRY_TARGET void multiply_rows(const PositionGemm& gemm) {
-  Vector sums[kRows][kVectors] = {};
+  Vector sums[kRows][kVectors] = {};  // in registers, which needs loops that are unrolled
   float* target = gemm.target;
-  for (int r = 0; gemm.adds && r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = load(target + r * kColumns + v * kLanes);
+  if (gemm.adds) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = load(target + r * kColumns + v * kLanes);
+    }
   }
   const float* tiles = gemm.tiles;
   const float* panel = gemm.panel;
@@ -168,6 +171,7 @@ GANTRY_TARGET void multiply_rows(const PositionGemm& gemm) {
     panel += kLanes * kColumns;
     tiles += gemm.block_stride;
   }
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) store(sums[r][v], target + r * kColumns + v * kLanes);
   }

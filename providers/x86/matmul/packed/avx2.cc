@@ -101,7 +101,7 @@ GANTRY_MATMUL void multiply_part(const MatMulTile& tile) {
   const char* ahead = tile.ahead;
   [[maybe_unused]] int steps_left = 1;
   [[maybe_unused]] float* widened = tile.widened ? tile.widened + P::kFirst * kLanes : nullptr;
-  for (int64_t k = 0; k < tile.inner; ++k) {
+  for (int64_t steps = tile.inner; steps > 0; --steps) {
     __m256 weights[P::kVectors];
     for (int v = 0; v < P::kVectors; ++v) weights[v] = load<kDtype>(panel, v);
     if constexpr (kDtype != StorageDtype::kFloat) {

@@ -21,14 +21,23 @@ inline __mmask16 lanes_of(const MatMulTile& tile, int v) {
 }
 
 template <int kRows, int kVectors>
-GANTRY_MATMUL inline void begin(const MatMulTile& tile, __m512 (&sums)[kRows][kVectors]) {
-  for (int v = 0; v < kVectors; ++v) {
-    const __m512 bias = tile.bias ? _mm512_loadu_ps(tile.bias + v * kLanes) : _mm512_setzero_ps();
-    for (int r = 0; r < kRows; ++r) {
-      sums[r][v] = bias;
-      if (!tile.initial) continue;
-      const float* from = tile.initial + r * tile.stride + v * kLanes;
-      sums[r][v] = _mm512_add_ps(bias, _mm512_maskz_loadu_ps(lanes_of(tile, v), from));
+GANTRY_MATMUL inline void begin(const MatMulTile& tile, const __mmask16 (&lanes)[kVectors],
+                                __m512 (&sums)[kRows][kVectors]) {
+  __m512 bias[kVectors];
+  for (int v = 0; v < kVectors; ++v)
+    bias[v] = tile.bias ? _mm512_loadu_ps(tile.bias + v * kLanes) : _mm512_setzero_ps();
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = bias[v];
+  }
+  if (!tile.initial) return;
+  const float* from = tile.initial;
+  const int64_t stride = tile.stride;
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r, from += stride) {
+    for (int v = 0; v < kVectors; ++v) {
+      const __m512 initial = _mm512_maskz_loadu_ps(lanes[v], from + v * kLanes);
+      sums[r][v] = _mm512_add_ps(sums[r][v], initial);
     }
   }
 }
@@ -52,14 +61,16 @@ struct Avx512Tiles {
 
   template <StorageDtype kDtype, int kRows, int kVectors, int kLinesAhead>
   GANTRY_MATMUL static void multiply(const MatMulTile& tile) {
+    __mmask16 lanes[kVectors];
+    for (int v = 0; v < kVectors; ++v) lanes[v] = lanes_of(tile, v);
     __m512 sums[kRows][kVectors];
-    begin<kRows, kVectors>(tile, sums);
+    begin<kRows, kVectors>(tile, lanes, sums);
     LeftRows<kRows> left(tile);
     const auto* panel = static_cast<const std::byte*>(tile.panel);
     const char* ahead = tile.ahead;
     [[maybe_unused]] int steps_left = 1;
     [[maybe_unused]] float* widened = tile.widened;
-    for (int64_t k = 0; k < tile.inner; ++k) {
+    for (int64_t steps = tile.inner; steps > 0; --steps) {
       __m512 weights[kVectors];
       for (int v = 0; v < kVectors; ++v) weights[v] = load<kDtype>(panel, v);
       if constexpr (kDtype != StorageDtype::kFloat) {
@@ -93,15 +104,18 @@ struct Avx512Tiles {
     if (tile.is_bounded) {
       const __m512 low = _mm512_set1_ps(tile.low);
       const __m512 high = _mm512_set1_ps(tile.high);
+#pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
         for (int v = 0; v < kVectors; ++v)
           sums[r][v] = _mm512_min_ps(high, _mm512_max_ps(low, sums[r][v]));
       }
     }
-    for (int r = 0; r < kRows; ++r) {
-      float* to = tile.target + r * tile.stride;
+    float* to = tile.target;
+    const int64_t stride = tile.stride;  // the compiler would read it again behind each store
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r, to += stride) {
       for (int v = 0; v < kVectors; ++v)
-        _mm512_mask_storeu_ps(to + v * kLanes, lanes_of(tile, v), sums[r][v]);
+        _mm512_mask_storeu_ps(to + v * kLanes, lanes[v], sums[r][v]);
     }
   }
 };
