@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hides instruction sets of the CPU from a process. This is an audit library of the dynamic linker
 // (rtld-audit(7), LD_AUDIT). It replaces each CPUID instruction of a library by a breakpoint before
-// the library's code runs, also after dlopen, and emulates the instruction with bits masked. The
-// environment variable CPUID_MASK names a text file, written by tools/cpuid_mask.py, that lists the
+// the library's code runs, also after dlopen, and emulates the instruction with bits masked. A text
+// file beside it, named as it is with .txt for .so and written by tools/cpuid_mask.py, lists the
 // masks and the instructions:
 //
 //   mask LEAF SUBLEAF EAX EBX ECX EDX       masks of a CPUID result, hexadecimal
@@ -68,8 +68,14 @@ static void answer(int signal, siginfo_t* info, void* context) {
 }
 
 static void read_list(void) {
-  const char* path = getenv("CPUID_MASK");
-  if (path == NULL) fail("CPUID_MASK", "not set; it names the list that tools/cpuid_mask.py wrote");
+  // A variable of its own would not reach processes that are given few: those of providers.
+  const char* library = getenv("LD_AUDIT");
+  const size_t stem = library == NULL || strlen(library) < 3 ? 0 : strlen(library) - 3;
+  char path[PATH_MAX];
+  if (stem == 0 || stem + sizeof ".txt" > sizeof path || strcmp(library + stem, ".so") != 0)
+    fail("LD_AUDIT", "expected one library, LEVEL.so, that tools/cpuid_mask.py wrote");
+  memcpy(path, library, stem);
+  strcpy(path + stem, ".txt");
   FILE* list = fopen(path, "re");
   if (list == NULL) fail(path, "cannot be opened");
   char line[PATH_MAX + 16];

@@ -172,8 +172,8 @@ def environment(name: str, files=None) -> dict:
     """Variables of a process that is to see that level, or the CPU of that name. `files`: those whose code is masked, all if left out."""
     level = level_of(name)
     FOLDER.mkdir(parents=True, exist_ok=True)
-    library, found = FOLDER / "cpuid_mask.so", FOLDER / f"{level}.txt"
+    library, found = FOLDER / f"{level}.so", FOLDER / f"{level}.txt"  # which finds its list by its name
     command = ["gcc", "-O2", "-shared", "-fPIC", ROOT / "tools" / "cpuid_mask.c", "-o"]
     put(library, lambda new: subprocess.run([*command, new], stdin=subprocess.DEVNULL, check=True))
     write_list(level, objects() if files is None else files, found)
-    return {"LD_AUDIT": str(library), "CPUID_MASK": str(found)}
+    return {"LD_AUDIT": str(library)}

@@ -25,7 +25,7 @@ def _read():
     flags = set(line[1].split()) if line else set()
     if "avx512f" in flags and not FOUND.get("AVX512F"):  # emulated: NumPy does not ask for this one
         flags.discard("avx_vnni")
-    levels = (os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper(), pathlib.Path(os.environ.get("CPUID_MASK", "")).stem)
+    levels = (os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper(), pathlib.Path(os.environ.get("LD_AUDIT", "")).stem)
     absent = tuple(name for level in levels for name in FORBIDDEN.get(level, ()))
     absent += tuple(name for feature, names in LEFT_OUT.items() if not FOUND.get(feature) for name in names)
     return frozenset(flag for flag in flags if not absent or not flag.startswith(absent))

@@ -145,7 +145,7 @@ def test_an_older_instruction_set(tmp_path):
 
 def test_a_limit_is_in_the_environment(monkeypatch):
     started = []
-    monkeypatch.setattr(rounds, "masked", lambda isa: {"CPUID_MASK": isa})
+    monkeypatch.setattr(rounds, "masked", lambda isa: {"LD_AUDIT": isa})
     monkeypatch.setattr(rounds, "prepare", lambda row: ("model", "inputs"))
     monkeypatch.setattr(rounds, "is_quantized", lambda model: False)
     monkeypatch.setattr(rounds.Measurement, "_attempt", lambda self, runtime, step: step())
@@ -164,7 +164,7 @@ def test_a_limit_is_in_the_environment(monkeypatch):
     monkeypatch.setattr(rounds, "Process", Noted)
     row = types.SimpleNamespace(name="m", title="m", limit=1)
     rounds.Measurement(row, 1, ["gantry", "onnxruntime", "openvino"], rounds.Effort(1, 0, 1), "AVX2").run()
-    assert started == [(runtime, {"CPUID_MASK": "AVX2"}) for runtime in ("gantry", "onnxruntime", "openvino")]
+    assert started == [(runtime, {"LD_AUDIT": "AVX2"}) for runtime in ("gantry", "onnxruntime", "openvino")]
 
 
 def check_measurement(measurement):

@@ -102,7 +102,7 @@ def test_an_unknown_name():
 def test_a_file_that_has_changed_is_refused():
     """Its bytes at the addresses of the list are not what is to be replaced."""
     variables = cpuid_mask.environment("AVX2", [NUMPY])
-    listed = pathlib.Path(variables["CPUID_MASK"])
+    listed = pathlib.Path(variables["LD_AUDIT"]).with_suffix(".txt")
     listed.write_text(listed.read_text() + "at 1000\n")  # of the last file
     done = run(NUMPYS_FEATURES, variables)
     assert done.returncode == 127 and "is not the file that the list was written for" in done.stderr

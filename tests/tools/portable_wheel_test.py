@@ -143,6 +143,7 @@ def test_waits_by_the_clock_that_is_named(compat):
     thread.join()
 
 
+@pytest.mark.skipif("LD_AUDIT" in os.environ, reason="what a test makes is not shown the older CPU that the C library is shown (docs/decisions/0081-cpuid-mask.md)")
 def test_features_of_the_cpu_are_the_c_librarys(compat):
     system = ctypes.CDLL(None)
     if not hasattr(system, "__x86_get_cpuid_feature_leaf"):
