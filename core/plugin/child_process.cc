@@ -76,37 +76,54 @@ int start_child(const std::string& program, std::vector<std::string> arguments,
 }
 
 ChildWatch::ChildWatch(pid_t child)
-    : child_(child), descriptor_(static_cast<int>(syscall(SYS_pidfd_open, child, 0))) {
-  if (descriptor_.get() >= 0 || errno == ESRCH) return;
-  error_ = errno;
-  kill(-child, SIGKILL);
-  waitpid(child, nullptr, 0);
+    : child_(child), pidfd_(static_cast<int>(syscall(SYS_pidfd_open, child, 0))) {
+  if (pidfd_.get() < 0) {
+    if (errno == ESRCH) child_ = kGone;
+    return;
+  }
+  // Linux 5.3 has pidfds, but nobody can wait for one.
+  siginfo_t state = {};
+  if (ask(state, WNOHANG | WNOWAIT) != 0 && errno == EINVAL) pidfd_.reset();
+}
+
+int ChildWatch::ask(siginfo_t& state, int options) const noexcept {
+  const bool has_pidfd = pidfd_.get() >= 0;
+  const idtype_t by = has_pidfd ? kByDescriptor : P_PID;
+  const int number = has_pidfd ? pidfd_.get() : child_;
+  int status = -1;
+  do {
+    state = {};
+    status = waitid(by, static_cast<id_t>(number), &state, WEXITED | options);
+  } while (status != 0 && errno == EINTR);
+  return status;
 }
 
 bool ChildWatch::has_ended(int timeout_ms) const noexcept {
-  if (descriptor_.get() < 0) return true;
-  pollfd wait = {descriptor_.get(), POLLIN, 0};
-  return poll(&wait, 1, timeout_ms) > 0;
+  if (child_ == kGone) return true;
+  if (pidfd_.get() >= 0) {
+    pollfd wait = {pidfd_.get(), POLLIN, 0};
+    return poll(&wait, 1, timeout_ms) > 0;
+  }
+  siginfo_t state = {};
+  for (int waited_ms = 0;; ++waited_ms) {
+    if (ask(state, WNOHANG | WNOWAIT) != 0 || state.si_pid != 0) return true;
+    if (timeout_ms >= 0 && waited_ms >= timeout_ms) return false;
+    poll(nullptr, 0, 1);
+  }
 }
 
 void ChildWatch::end() const noexcept {
-  if (descriptor_.get() < 0) return;
-  syscall(SYS_pidfd_send_signal, descriptor_.get(), SIGKILL, nullptr, 0);
+  if (child_ == kGone) return;
+  if (pidfd_.get() >= 0) syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
   // The process id, also that of its group, is not reused before the child is waited for.
   siginfo_t state = {};
-  if (waitid(kByDescriptor, static_cast<id_t>(descriptor_.get()), &state,
-             WEXITED | WNOHANG | WNOWAIT) == 0)
-    kill(-child_, SIGKILL);
+  if (ask(state, WNOHANG | WNOWAIT) == 0) kill(-child_, SIGKILL);
 }
 
 siginfo_t ChildWatch::wait() noexcept {
   siginfo_t how = {};
-  if (descriptor_.get() < 0) return how;
-  while (waitid(kByDescriptor, static_cast<id_t>(descriptor_.get()), &how, WEXITED) != 0) {
-    if (errno == EINTR) continue;
-    how = {};
-    break;
-  }
+  if (child_ == kGone || ask(how, 0) != 0) how = {};
+  if (pidfd_.get() < 0) child_ = kGone;  // the number may be another's from now on
   return how;
 }
 

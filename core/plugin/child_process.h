@@ -30,19 +30,15 @@ int start_child(const std::string& program, std::vector<std::string> arguments,
 
 /// Watches a child of start_child() until its end, by a pidfd: once the child has been waited for,
 /// which the system does itself if the application ignores SIGCHLD, its process id may be reused.
-/// Any thread.
+/// Where there is none (Linux before 5.4, a container that forbids it, no descriptor left) it is
+/// watched by its process id, of which it is asked each millisecond. Any thread.
 class ChildWatch {
  public:
   ChildWatch() = default;
-  /// error() says whether the child can be watched.
   explicit ChildWatch(pid_t child);
 
-  /// 0, or the errno value of why the child cannot be watched; the child has been ended then.
-  [[nodiscard]] int error() const { return error_; }
   [[nodiscard]] pid_t id() const { return child_; }
-  /// The pidfd, readable once the child has ended; below 0: it had ended before it was watched.
-  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
-  /// Waits for its end, at most that long.
+  /// Waits for its end, at most that long; below 0: for ever.
   [[nodiscard]] bool has_ended(int timeout_ms = 0) const noexcept;
   /// Ends the child and its process group.
   void end() const noexcept;
@@ -50,9 +46,12 @@ class ChildWatch {
   siginfo_t wait() noexcept;
 
  private:
-  pid_t child_ = -1;
-  int error_ = 0;
-  Descriptor descriptor_;
+  static constexpr pid_t kGone = -1;  // has been waited for
+  /// Calls waitid() for an ended child.
+  int ask(siginfo_t& state, int options) const noexcept;
+
+  pid_t child_ = kGone;
+  Descriptor pidfd_;
 };
 
 /// Called first by a program that start_child() starts: closes the descriptors from 4 on, which the

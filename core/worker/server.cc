@@ -105,7 +105,7 @@ class Server {
     if (provider_ || request.descriptors.empty())
       throw Error(Code::kInternal, "a worker process opens one provider, and needs its memory");
     arena_ = std::make_unique<WorkerArena>(
-        SharedMemory::map(std::move(request.descriptors.front()), SharedArena::kSizeBytes, true));
+        SharedMemory::map(std::move(request.descriptors.front()), SharedMemory::kWhole, true));
     WorkerOpened opened;
     const Manifest manifest = parse_manifest(open.manifest, open.manifest_file, false);
     if (open.is_sandboxed) opened.missing = enter_sandbox(open.library, manifest.device_files);

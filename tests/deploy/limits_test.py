@@ -72,6 +72,19 @@ def test_loading_without_address_space_ends(threads, room_mib):
     assert said.stdout in ("ran 300.0\n", "refused True\n"), said.stderr
 
 
+ISOLATED = MODEL + """
+limit_address_space(3000)
+session = gantry.Session(model, device="CPU", config={"providers": {"disable": ["x86"], "isolation": {"cpu": "process"}}})
+print("ran", session.run({"a": a, "b": a})["y"][0, 0])
+"""
+
+
+@limits_address_space
+def test_an_isolated_provider_takes_part_of_the_address_space():
+    """The memory shared with its process, of which it has 256 GiB elsewhere."""
+    assert python(ISOLATED).stdout == "ran 300.0\n"
+
+
 # A user of whom no other process is, but for root: who is limited from now on.
 FEW_PROCESSES = MODEL + """
 there = len(os.listdir("/proc/self/task"))

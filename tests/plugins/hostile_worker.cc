@@ -132,7 +132,7 @@ class HostileWorker {
     std::vector<int64_t> shape = {600};
     uint32_t dtype = GANTRY_FLOAT;
     uint64_t offset = head.windows[0].offset;
-    if (mode_ == "beyond_arena") offset = SharedArena::kSizeBytes - 4;
+    if (mode_ == "beyond_arena") offset = SharedArena::kMostBytes - 4;
     if (mode_ == "overflow") offset = UINT64_MAX - 8;
     if (mode_ == "others_memory") offset = head.stop_flag;
     if (mode_ == "end_of_window") offset += head.windows[0].size_bytes - 8;

@@ -40,7 +40,7 @@ class SharedTensors : public testing::Test {
   // Leaves one range free, too small for a tensor of these.
   void fill() {
     SharedArena::Block room = arena().allocate(kBytes / 2);
-    for (uint64_t size = SharedArena::kSizeBytes; size >= kBytes / 2; size /= 2) {
+    for (uint64_t size = arena().size_bytes(); size >= kBytes / 2; size /= 2) {
       try {
         for (;;) taken_.push_back(arena().allocate(size));
       } catch (const Error&) {  // no such range any more: the next smaller ones

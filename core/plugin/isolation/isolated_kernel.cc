@@ -27,7 +27,7 @@ constexpr uint64_t kInlineInputBytes = 1024;   // largest input that goes in the
 constexpr uint64_t kCopiedBytes = 256 * 1024;  // largest output that is copied out
 constexpr uint64_t kMostRunAnswerBytes = uint64_t{1} << 32;  // includes strings and sequences
 constexpr uint64_t kFirstWindow = 1 << 20;
-constexpr uint64_t kSpareWindow = uint64_t{1} << 34;
+constexpr uint64_t kMostSpareWindows = 16;  // that many runs find room for outputs of unknown size
 
 // How long the thread that requested a run spins for its end. For longer runs a wake-up costs less
 // than a tenth of their time, and a spinning thread takes a core from a run that uses all cores.
@@ -117,7 +117,8 @@ class IsolatedKernel {
     auto windows = std::make_shared<Windows>();
     if (!slots.outputs.empty()) {
       windows->first = provider_.arena()->allocate(bytes_of_window(call, slots));
-      windows->spare = provider_.arena()->allocate_spare(kSpareWindow);
+      windows->spare =
+          provider_.arena()->allocate_spare(provider_.arena()->size_bytes() / kMostSpareWindows);
     }
     WorkerRun head;
     head.kernel = compile_.kernel;

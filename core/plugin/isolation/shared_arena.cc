@@ -20,6 +20,21 @@ namespace {
 // next run, for which fresh pages would cost more than the copy into them.
 constexpr uint64_t kDropFrom = uint64_t{256} << 20;
 
+std::shared_ptr<SharedMemory> make_memory() {
+  constexpr uint64_t kLeastBytes = uint64_t{64} << 20;
+  for (uint64_t size_bytes = SharedArena::kMostBytes; size_bytes > kLeastBytes; size_bytes /= 2) {
+    try {
+      std::shared_ptr<SharedMemory> memory = SharedMemory::create(size_bytes);
+      if (size_bytes == SharedArena::kMostBytes) return memory;
+    } catch (const Error&) {
+      continue;
+    }
+    // The worker maps as much, and both have more to allocate.
+    return SharedMemory::create(std::max(size_bytes / 4, kLeastBytes));
+  }
+  return SharedMemory::create(kLeastBytes);
+}
+
 uint64_t whole_pages(uint64_t size_bytes) {
   return round_up(std::max<uint64_t>(size_bytes, 1), SharedArena::kPage);
 }
@@ -53,10 +68,9 @@ std::byte* SharedArena::Block::data() const {
 }
 
 std::shared_ptr<SharedArena> SharedArena::create() {
-  std::shared_ptr<SharedArena> arena(new SharedArena);
-  arena->memory_ = SharedMemory::create(kSizeBytes);
-  arena->memory_->seal_seals();
-  return arena;
+  std::shared_ptr<SharedMemory> memory = make_memory();
+  memory->seal_seals();
+  return std::shared_ptr<SharedArena>(new SharedArena(std::move(memory)));
 }
 
 SharedArena::Block SharedArena::allocate(uint64_t size_bytes) {
@@ -65,8 +79,9 @@ SharedArena::Block SharedArena::allocate(uint64_t size_bytes) {
   const auto range = std::find_if(free_.begin(), free_.end(),
                                   [&](const auto& free) { return free.second >= wanted; });
   if (wanted < size_bytes || range == free_.end()) {
-    throw Error(Code::kOutOfMemory, "no room for " + std::to_string(size_bytes) +
-                                        " bytes in the memory shared with a worker process");
+    throw Error(Code::kOutOfMemory,
+                "no room for " + std::to_string(size_bytes) + " bytes in the memory of " +
+                    std::to_string(this->size_bytes()) + " that is shared with a worker process");
   }
   Block block;
   block.arena_ = shared_from_this();
@@ -140,9 +155,9 @@ void SharedArena::release(uint64_t offset, uint64_t size_bytes) noexcept {
 bool SharedArena::find(const void* data, uint64_t size_bytes, uint64_t& offset) const {
   const auto* at = static_cast<const std::byte*>(data);
   const std::byte* begin = memory_->data();
-  if (at < begin || at >= begin + kSizeBytes) return false;
+  if (at < begin || at >= begin + this->size_bytes()) return false;
   offset = static_cast<uint64_t>(at - begin);
-  return size_bytes <= kSizeBytes - offset;
+  return size_bytes <= this->size_bytes() - offset;
 }
 
 }  // namespace gantry

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "base/mutex.h"
 #include "plugin/isolation/shared_memory.h"
@@ -18,7 +19,8 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
  public:
   /// Blocks start and end at a multiple of this.
   static constexpr uint64_t kPage = 4096;
-  static constexpr uint64_t kSizeBytes = uint64_t{1} << 38;
+  /// Its size where the address space has room for that.
+  static constexpr uint64_t kMostBytes = uint64_t{1} << 38;
 
   /// A range of the arena, freed by the destructor.
   class Block {
@@ -48,7 +50,8 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
     uint64_t size_bytes_ = 0;
   };
 
-  /// OUT_OF_MEMORY.
+  /// Of kMostBytes; where the address space has no room for them (a limit of it, an emulator), a
+  /// quarter of what it has room for. OUT_OF_MEMORY.
   static std::shared_ptr<SharedArena> create();
 
   /// Allocates the lowest free range, so that used pages are reused. OUT_OF_MEMORY.
@@ -57,11 +60,13 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
   Block allocate_spare(uint64_t size_bytes);
 
   [[nodiscard]] const SharedMemory& memory() const { return *memory_; }
+  [[nodiscard]] uint64_t size_bytes() const { return memory_->size_bytes(); }
   /// Sets the offset of `data` in the arena; false: the range is not in the arena.
   [[nodiscard]] bool find(const void* data, uint64_t size_bytes, uint64_t& offset) const;
 
  private:
-  SharedArena() : free_{{0, kSizeBytes}} {}
+  explicit SharedArena(std::shared_ptr<SharedMemory> memory)
+      : memory_(std::move(memory)), free_{{0, memory_->size_bytes()}} {}
   void release(uint64_t offset, uint64_t size_bytes) noexcept;
   void gather(uint64_t end) noexcept GANTRY_REQUIRES(mutex_);
 

@@ -44,7 +44,7 @@ std::shared_ptr<SharedMemory> SharedMemory::map(Descriptor file, uint64_t size_b
                                      " bytes, found something else");
   }
   std::shared_ptr<SharedMemory> memory(new SharedMemory);
-  memory->size_bytes_ = size_bytes;
+  memory->size_bytes_ = size_bytes == kWhole ? static_cast<uint64_t>(status.st_size) : size_bytes;
   memory->file_ = std::move(file);
   memory->map_pages(is_writable);
   return memory;

@@ -16,8 +16,9 @@ class SharedMemory {
   /// New memory, zeroed; uses physical memory only for written pages. Its size is fixed.
   /// OUT_OF_MEMORY.
   static std::shared_ptr<SharedMemory> create(uint64_t size_bytes);
-  /// Maps memory that the other side created. INTERNAL: it is smaller than `size_bytes`, or not
-  /// sealed.
+  static constexpr uint64_t kWhole = 0;
+  /// Maps memory that the other side created, `size_bytes` or the kWhole of it. INTERNAL: it is
+  /// smaller, or not sealed.
   static std::shared_ptr<SharedMemory> map(Descriptor file, uint64_t size_bytes, bool is_writable);
 
   /// Maps a file of the model for reading. INTERNAL: it is smaller than `size_bytes`. If the file

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/isolation/shared_arena.h"
 
+#include <gantry/provider.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -11,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <string>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -31,6 +34,21 @@ TEST(SharedArena, WhoHasTheFileCannotAddSeals) {
   EXPECT_EQ(fcntl(arena->memory().file(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE), -1);
   EXPECT_EQ(errno, EPERM);
   EXPECT_EQ(ftruncate(arena->memory().file(), 4096), -1);
+}
+
+TEST(SharedArena, FitsIntoALittleAddressSpace) {
+  if (GANTRY_SANITIZER != 0) GTEST_SKIP() << "a sanitizer takes more of it by itself";
+  EXPECT_EQ(SharedArena::create()->size_bytes(), SharedArena::kMostBytes);
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit little = {uint64_t{8} << 30, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &little), 0);
+  const auto arena = SharedArena::create();
+  EXPECT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_EQ(arena->size_bytes(), uint64_t{1} << 30);
+  EXPECT_EQ(arena->allocate(arena->size_bytes()).offset(), 0U);
+  test::expect_error(Code::kOutOfMemory, {"no room", "1073741824"},
+                     [&] { arena->allocate(arena->size_bytes() + 1); });
 }
 
 TEST(SharedArena, BlocksDoNotOverlapAndAreUsedAgain) {
@@ -55,7 +73,7 @@ uint64_t huge_kib(const SharedArena& arena) {
   for (std::string line; std::getline(maps, line);) {
     unsigned long long first = 0;
     if (unsigned long long last = 0; std::sscanf(line.c_str(), "%llx-%llx ", &first, &last) == 2) {
-      is_inside = first >= begin && first < begin + SharedArena::kSizeBytes;
+      is_inside = first >= begin && first < begin + arena.size_bytes();
     } else if (is_inside && line.starts_with("ShmemPmdMapped:")) {
       sum += std::stoull(line.substr(line.find(':') + 1));
     }
@@ -96,13 +114,13 @@ TEST(SharedArena, WhatIsNotKeptIsFree) {
   EXPECT_FALSE(block.contains(begin, UINT64_MAX));
   EXPECT_EQ(arena->allocate(kPage).offset(), begin + 2 * kPage);
   SharedArena::Block spare = arena->allocate_spare(10 * kPage);
-  EXPECT_EQ(spare.offset(), SharedArena::kSizeBytes - 10 * kPage);
-  EXPECT_EQ(arena->allocate_spare(SharedArena::kSizeBytes).size_bytes(), 0U);
+  EXPECT_EQ(spare.offset(), arena->size_bytes() - 10 * kPage);
+  EXPECT_EQ(arena->allocate_spare(arena->size_bytes()).size_bytes(), 0U);
   test::expect_error(Code::kOutOfMemory, {"no room"},
-                     [&] { arena->allocate(SharedArena::kSizeBytes); });
+                     [&] { arena->allocate(arena->size_bytes()); });
   spare.reset();
   block.reset();
-  EXPECT_EQ(arena->allocate(SharedArena::kSizeBytes).offset(), 0U) << "all parts are joined again";
+  EXPECT_EQ(arena->allocate(arena->size_bytes()).offset(), 0U) << "all parts are joined again";
 }
 
 TEST(SharedArena, KnowsWhatLiesInIt) {
@@ -112,7 +130,7 @@ TEST(SharedArena, KnowsWhatLiesInIt) {
   EXPECT_TRUE(arena->find(block.data() + 8, 8, offset));
   EXPECT_EQ(offset, block.offset() + 8);
   EXPECT_FALSE(arena->find(&offset, 8, offset));
-  EXPECT_FALSE(arena->find(arena->memory().data() + SharedArena::kSizeBytes - 4, 8, offset));
+  EXPECT_FALSE(arena->find(arena->memory().data() + arena->size_bytes() - 4, 8, offset));
 }
 
 TEST(SharedMemory, CannotChangeItsSizeNorSealedContent) {
