@@ -17,7 +17,7 @@ TiledRows::TiledRows(sdk::Call& call, const BlockShape& shape, bool in_floats,
   const auto matrices = static_cast<int64_t>(counts.size());
   const int64_t most_tiles = std::min(rows_, rows_ / most + matrices);
   tiles_ = call.scratch<Tile>(most_tiles);
-  ranges_ = call.scratch<int64_t>(most_tiles + 1);
+  starts_ = call.scratch<int64_t>(most_tiles + 1);
   if (in_floats) {
     floats_ = call.scratch<float>(rows_ * shape_.padded());
   } else {
@@ -70,36 +70,49 @@ void TiledRows::fill(sdk::Call& call, std::span<const BlockWeights> matrices, co
   });
 }
 
+// Of each matrix as few ranges of tiles as keep below kBytesOfRange, about equally long. Returns
+// their number; starts_[i]: the first tile of each, and behind them the end of the last.
+int64_t TiledRows::make_ranges() const {
+  constexpr int64_t kBytesOfRange = 512 << 10;
+  const int64_t bytes_of_row = shape_.padded() * (floats_ ? int64_t{sizeof(float)} : 1);
+  int64_t ranges = 0;
+  for (int64_t first = 0; first < tile_count_;) {
+    int64_t end = first + 1;
+    while (end < tile_count_ && tiles_[end].matrix == tiles_[first].matrix) ++end;
+    const int64_t bytes = (first_row(end) - first_row(first)) * bytes_of_row;
+    const int64_t tiles = end - first;
+    const int64_t parts = std::min(tiles, (bytes + kBytesOfRange - 1) / kBytesOfRange);
+    for (int64_t i = 0; i < parts; ++i) starts_[ranges++] = first + i * tiles / parts;
+    first = end;
+  }
+  starts_[ranges] = tile_count_;
+  return ranges;
+}
+
 // Every group of columns stays in the nearest cache while it meets a range of tiles of its
-// matrix, whose rows stay in the next one while they meet all groups.
+// matrix, whose rows stay in the next one while they meet all groups. What is shared between
+// threads is counted in rows times groups, since ranges differ in height.
 void TiledRows::multiply(sdk::Call& call, std::span<const BlockWeights> matrices, const float* bias,
                          float* target) const {
-  constexpr int64_t kBytesOfRange = 512 << 10;
   constexpr int64_t kMultipliesPerTask = 1 << 18;
-  const int64_t bytes_of_row = shape_.padded() * (floats_ ? int64_t{sizeof(float)} : 1);
-  int64_t* starts = ranges_;  // the first tile of each; behind them the end of the last
-  int64_t ranges = 0;
-  int64_t bytes = 0;
-  for (int64_t index = 0; index < tile_count_; ++index) {
-    const bool is_new = index == 0 || tiles_[index].matrix != tiles_[index - 1].matrix ||
-                        bytes + tiles_[index].rows * bytes_of_row > kBytesOfRange;
-    if (is_new) {
-      starts[ranges++] = index;
-      bytes = 0;
-    }
-    bytes += tiles_[index].rows * bytes_of_row;
-  }
-  starts[ranges] = tile_count_;
+  const int64_t ranges = make_ranges();
   const int64_t groups = matrices.front().group_count();
-  const int64_t products = rows_ * shape_.padded() * kGroup / ranges;  // of a task, on average
-  const int64_t grain = std::max<int64_t>(1, kMultipliesPerTask / products);
-  call.parallel_for(groups * ranges, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t range = task / groups;
-      for (int64_t index = starts[range]; index < starts[range + 1]; ++index) {
-        const Tile& tile = tiles_[index];
-        const BlockWeights& matrix = matrices[static_cast<size_t>(tile.matrix)];
-        multiply_tile(tile, matrix, task % groups, bias, target);
+  const int64_t grain = std::max<int64_t>(1, kMultipliesPerTask / (shape_.padded() * kGroup));
+  call.parallel_for(rows_ * groups, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t range = 0; range < ranges; ++range) {
+      const int64_t row = first_row(starts_[range]);
+      const int64_t rows = first_row(starts_[range + 1]) - row;
+      // The first group of this range that is at `unit` or behind it.
+      const auto group_at = [&](int64_t unit) {
+        return std::clamp<int64_t>((unit - row * groups + rows - 1) / rows, 0, groups);
+      };
+      const int64_t last = group_at(end);
+      for (int64_t group = group_at(begin); group < last; ++group) {
+        for (int64_t index = starts_[range]; index < starts_[range + 1]; ++index) {
+          const Tile& tile = tiles_[index];
+          const BlockWeights& matrix = matrices[static_cast<size_t>(tile.matrix)];
+          multiply_tile(tile, matrix, group, bias, target);
+        }
       }
     }
   });

@@ -38,6 +38,10 @@ class TiledRows {
     int rows;
   };
   [[nodiscard]] RowTile row_tile(const Tile& tile) const;
+  [[nodiscard]] int64_t first_row(int64_t tile) const {
+    return tile < tile_count_ ? tiles_[tile].first_row : rows_;
+  }
+  int64_t make_ranges() const;
   void multiply_tile(const Tile& tile, const BlockWeights& matrix, int64_t group, const float* bias,
                      float* target) const;
 
@@ -46,7 +50,7 @@ class TiledRows {
   int64_t rows_ = 0;
   int64_t tile_count_ = 0;
   Tile* tiles_ = nullptr;
-  int64_t* ranges_ = nullptr;  // memory of multiply()
+  int64_t* starts_ = nullptr;  // memory of make_ranges()
   int8_t* numbers_ = nullptr;
   float* floats_ = nullptr;
   float* scales_ = nullptr;
