@@ -1,28 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// QMoE (com.microsoft 1): a mixture of experts whose matrices stay in 2, 4 or 8 bits in memory.
-// Only the experts that a token is routed to are computed: the tokens of each are multiplied
-// together.
+// MoE and QMoE (com.microsoft 1): a mixture of experts, whose matrices are f32 or stay in 2, 4 or 8
+// bits in memory. Only the experts that a token is routed to are computed: the tokens of each are
+// multiplied together.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 #include <optional>
 
 #include "eltwise/code.h"
-#include "experts/layer.h"
+#include "experts/block_layer.h"
+#include "experts/float_layer.h"
 #include "experts/routes.h"
 #include "fuse/kernels.h"
-#include "matmul/nbits/tiled_rows.h"
+#include "matmul/nbits/code.h"
+#include "matmul/packed/code.h"
 
 namespace gantry::x86 {
 namespace {
 
-enum Input : uint8_t { kTokens, kLogits, kRouterWeights = 14, kFirstOfFloats = 15, kEnd = 21 };
+constexpr int kTokens = 0;
+constexpr int kLogits = 1;
 
-constexpr LayerInputs kFirst = {"fc1", 2, 3, 4, 11};
-constexpr LayerInputs kSecond = {"fc2", 5, 6, 7, 12};
-constexpr LayerInputs kThird = {"fc3", 8, 9, 10, 13};
+/// The two operators: where their inputs are, and how a layer is made of its own.
+struct Form {
+  std::array<LayerInputs, 3> layers;
+  int given_shares = kNoInput;  ///< f32: what each expert counts for each token; optional
+  Shares shares = Shares::kOfChosen;
+  LayerShape (*shape)(const sdk::NodeView& node, const LayerInputs& inputs);
+  std::string (*refusal)(const sdk::NodeView& node, const LayerInputs& inputs);
+  std::unique_ptr<ExpertLayer> (*make)(const gantry_host* host, const sdk::NodeView& node,
+                                       const LayerInputs& inputs, bool are_pairs);
+};
+
+constexpr Form kMoe = {.layers = {{{"fc1", 2, 3}, {"fc2", 4, 5}, {"fc3", 6, 7}}},
+                       .shares = Shares::kOfAll,
+                       .shape = float_layer_shape,
+                       .refusal = float_layer_refusal,
+                       .make = make_float_layer};
+constexpr Form kQmoe = {
+    .layers = {{{"fc1", 2, 4, 3, 11}, {"fc2", 5, 7, 6, 12}, {"fc3", 8, 10, 9, 13}}},
+    .given_shares = 14,
+    .shape = block_layer_shape,
+    .refusal = block_layer_refusal,
+    .make = make_block_layer};
+constexpr int kFirstOfFewBits = 15;  // of QMoE: scales of floats of 4 and 8 bits
+constexpr int kEndOfFewBits = 21;
+
+enum Place : uint8_t { kFirst, kSecond, kThird };  // of a layer
+
+const Form& form_of(const sdk::NodeView& node) { return node.op_type() == "MoE" ? kMoe : kQmoe; }
 
 enum class SwigluFusion : uint8_t { kNone, kPairs, kHalves };  // the attribute swiglu_fusion
 
@@ -33,7 +62,7 @@ struct Gating {
 
   explicit Gating(const sdk::NodeView& node)
       : activation(node.get_string("activation_type", "relu")),
-        has_third(node.input(kThird.weights).present()) {
+        has_third(node.input(form_of(node).layers[kThird].weights).present()) {
     const int64_t given = node.get_int("swiglu_fusion", 0);
     if (is_swiglu() && !has_third && (given == 1 || given == 2))
       fusion = static_cast<SwigluFusion>(given);
@@ -85,24 +114,30 @@ class ExpertsKernel final : public sdk::Kernel {
   explicit ExpertsKernel(const KernelArgs& args) {
     const sdk::NodeView node = args.index.node(args.fusion.root);
     label_ = node.label();
-    chosen_ = node.get_int("k", 1);
-    is_normalized_ = node.get_int("normalize_routing_weights", 0) != 0;
+    form_ = &form_of(node);
+    routing_.chosen = node.get_int("k", 1);
+    routing_.is_normalized = node.get_int("normalize_routing_weights", 0) != 0;
+    routing_.shares = node.input(form_->given_shares).present() ? Shares::kGiven : form_->shares;
     const Gating gating(node);
     is_fused_ = gating.is_fused();
     has_third_ = gating.has_third;
     code_ = instructions_of(node, gating);
     beta_.fill(node.get_float("activation_beta", 0));
     const gantry_host* host = args.index.host();
-    first_ = pack_layer(host, node, kFirst, gating.fusion == SwigluFusion::kPairs);
-    second_ = pack_layer(host, node, kSecond, false);
-    if (has_third_) third_ = pack_layer(host, node, kThird, false);
+    const auto make = [&](Place place, bool are_pairs) {
+      return form_->make(host, node, form_->layers[place], are_pairs);
+    };
+    first_ = make(kFirst, gating.fusion == SwigluFusion::kPairs);
+    second_ = make(kSecond, false);
+    if (has_third_) third_ = make(kThird, false);
+    routing_.experts = first_->shape().experts;
   }
 
   void run(sdk::Call& call) const override {
     const sdk::Shape input = call.shape(kTokens);
     const sdk::Shape logits = call.shape(kLogits);
-    const int64_t hidden = first_.shape.inner;
-    const auto experts = static_cast<int64_t>(first_.matrices.size());
+    const int64_t hidden = first_->shape().inner;
+    const int64_t experts = routing_.experts;
     const int64_t tokens = input.rank > 0 ? input.count(0, input.rank - 1) : 0;
     require("the last extent of input 0 (a row of fc1's weights)", hidden,
             input.rank > 0 ? input[input.rank - 1] : 0);
@@ -110,18 +145,18 @@ class ExpertsKernel final : public sdk::Kernel {
             logits.element_count());
     gantry_tensor& target = call.output(0, GANTRY_FLOAT, input);
     if (tokens == 0) return;
-    const float* weights = nullptr;
-    if (call.has_input(kRouterWeights)) {
+    const float* given = nullptr;
+    if (routing_.shares == Shares::kGiven) {
+      const int input = form_->given_shares;
       require("the elements of input 14 (a weight of each token for each expert)", tokens * experts,
-              call.shape(kRouterWeights).element_count());
-      weights = call.data<float>(kRouterWeights);
+              call.shape(input).element_count());
+      given = call.data<float>(input);
     }
-    const Routes routes =
-        route(call, call.data<float>(kLogits), weights, tokens, experts, chosen_, is_normalized_);
+    const Routes routes = route(call, routing_, tokens, call.data<float>(kLogits), given);
     const float* features = make_features(call, routes);
     call.poll();
-    auto* results = call.scratch<float>(tokens * chosen_ * hidden);
-    multiply(call, second_, routes, features, nullptr, results);
+    auto* results = call.scratch<float>(tokens * routing_.chosen * hidden);
+    second_->multiply(call, routes, features, nullptr, results);
     combine(call, routes, results, static_cast<float*>(target.data));
   }
 
@@ -133,30 +168,23 @@ class ExpertsKernel final : public sdk::Kernel {
                                                   std::to_string(found));
   }
 
-  void multiply(sdk::Call& call, const ExpertLayer& layer, const Routes& routes,
-                const float* source, const int64_t* order, float* target) const {
-    const TiledRows rows(call, layer.shape, true, routes.counts);
-    rows.fill(call, layer.matrices, source, order);
-    rows.multiply(call, layer.matrices, layer.bias.empty() ? nullptr : layer.bias.data(), target);
-  }
-
   /// [rows, inner of the second layer].
   const float* make_features(sdk::Call& call, const Routes& routes) const {
     const auto count = static_cast<int64_t>(routes.tokens.size());
-    const int64_t width = second_.shape.inner;
-    auto* made = call.scratch<float>(count * first_.shape.columns);
+    const int64_t width = second_->shape().inner;
+    auto* made = call.scratch<float>(count * first_->shape().columns);
     float* lines = has_third_ ? call.scratch<float>(count * width) : nullptr;
     const auto* tokens = call.data<float>(kTokens);
     const int64_t* order = routes.tokens.data();
-    multiply(call, first_, routes, tokens, order, made);
-    if (has_third_) multiply(call, third_, routes, tokens, order, lines);
+    first_->multiply(call, routes, tokens, order, made);
+    if (has_third_) third_->multiply(call, routes, tokens, order, lines);
     if (code_.empty()) return made;
     auto* features = call.scratch<float>(count * width);
     constexpr int64_t kElementsPerTask = 1 << 12;
     call.parallel_for(count, std::max<int64_t>(1, kElementsPerTask / width),
                       [&](int64_t begin, int64_t end) {
                         for (int64_t row = begin; row < end; ++row) {
-                          float* gate = made + row * first_.shape.columns;
+                          float* gate = made + row * first_->shape().columns;
                           float* line = has_third_ ? lines + row * width : gate + width;
                           activate(gate, line, features + row * width);
                         }
@@ -166,7 +194,7 @@ class ExpertsKernel final : public sdk::Kernel {
 
   void activate(const float* gate, const float* line, float* target) const {
     alignas(64) std::array<std::array<float, kTileElements>, 3> tiles;
-    const int64_t width = second_.shape.inner;
+    const int64_t width = second_->shape().inner;
     std::array<float*, 4> slots = {tiles[kGate].data(), tiles[kLine].data(),
                                    const_cast<float*>(beta_.data()), tiles[2].data()};
     for (int64_t first = 0; first < width; first += kTileElements) {
@@ -180,16 +208,17 @@ class ExpertsKernel final : public sdk::Kernel {
 
   /// target[token] = the sum of its experts' results, each times its weight.
   void combine(sdk::Call& call, const Routes& routes, const float* results, float* target) const {
-    const int64_t hidden = second_.shape.columns;
-    const auto count = static_cast<int64_t>(routes.rows.size()) / chosen_;
+    const int64_t hidden = second_->shape().columns;
+    const int64_t chosen = routing_.chosen;
+    const auto count = static_cast<int64_t>(routes.rows.size()) / chosen;
     constexpr int64_t kElementsPerTask = 1 << 14;
-    call.parallel_for(count, std::max<int64_t>(1, kElementsPerTask / (hidden * chosen_)),
+    call.parallel_for(count, std::max<int64_t>(1, kElementsPerTask / (hidden * chosen)),
                       [&](int64_t begin, int64_t end) {
                         for (int64_t token = begin; token < end; ++token) {
                           float* to = target + token * hidden;
                           std::fill(to, to + hidden, 0.0F);
-                          for (int64_t i = 0; i < chosen_; ++i) {
-                            const auto at = static_cast<size_t>(token * chosen_ + i);
+                          for (int64_t i = 0; i < chosen; ++i) {
+                            const auto at = static_cast<size_t>(token * chosen + i);
                             const float* from = results + routes.rows[at] * hidden;
                             for (int64_t j = 0; j < hidden; ++j)
                               to[j] += routes.weights[at] * from[j];
@@ -199,47 +228,50 @@ class ExpertsKernel final : public sdk::Kernel {
   }
 
   std::string label_;
-  int64_t chosen_ = 1;
-  bool is_normalized_ = false;
+  const Form* form_ = nullptr;
+  Routing routing_;
   bool is_fused_ = false;  // fc1 makes gate and linear part, [gate, line]
   bool has_third_ = false;
   std::vector<Instruction> code_;
   alignas(64) std::array<float, kTileElements> beta_{};
-  ExpertLayer first_;
-  ExpertLayer second_;
-  ExpertLayer third_;
+  std::unique_ptr<ExpertLayer> first_;
+  std::unique_ptr<ExpertLayer> second_;
+  std::unique_ptr<ExpertLayer> third_;
 };
 
 }  // namespace
 
 std::string experts_refusal(const GraphIndex& index, const Fusion& fusion) {
   const sdk::NodeView node = index.node(fusion.root);
-  if (!block_code().multiply_floats) return "without AVX2 there is no code for it";
-  if (node.input(kTokens).dtype() != GANTRY_FLOAT || node.input(kLogits).dtype() != GANTRY_FLOAT ||
-      (node.input(kRouterWeights).present() && node.input(kRouterWeights).dtype() != GANTRY_FLOAT))
+  const Form& form = form_of(node);
+  if (!block_code().multiply_floats || !matmul_code())
+    return "without AVX2 there is no code for it";
+  const auto is_float = [&](int input) { return node.input(input).dtype() == GANTRY_FLOAT; };
+  if (!is_float(kTokens) || !is_float(kLogits) ||
+      (node.input(form.given_shares).present() && !is_float(form.given_shares)))
     return "only float32 is taken";
   if (node.input(kTokens).rank() < 1) return "the rank of its tokens is not known";
-  for (int input = kFirstOfFloats; input < kEnd; ++input) {
+  for (int input = kFirstOfFewBits; input < kEndOfFewBits; ++input) {
     if (node.input(input).present()) return "its weights are floats of few bits";
   }
   if (node.get_string("quant_type", "int") != "int" || node.get_int("weights_prepacked", 0) > 0 ||
       node.get_int("use_sparse_mixer", 0) != 0)
     return "quant_type, weights_prepacked or use_sparse_mixer is not the default";
-  for (const LayerInputs* layer : {&kFirst, &kSecond, &kThird}) {
-    if (layer == &kThird && !node.input(kThird.weights).present()) continue;
-    if (std::string reason = layer_refusal(node, *layer); !reason.empty()) return reason;
-  }
   const Gating gating(node);
+  for (const Place place : {kFirst, kSecond, kThird}) {
+    if (place == kThird && !gating.has_third) continue;
+    if (std::string reason = form.refusal(node, form.layers[place]); !reason.empty()) return reason;
+  }
   if (gating.is_swiglu() ? !gating.is_fused() && !gating.has_third
                          : gating.activation != "identity" && !operation_of(gating.activation))
     return "its activation is not known";
-  const LayerShape first = layer_shape_of(node, kFirst);
-  const LayerShape second = layer_shape_of(node, kSecond);
+  const LayerShape first = form.shape(node, form.layers[kFirst]);
+  const LayerShape second = form.shape(node, form.layers[kSecond]);
   const int64_t parts = gating.is_fused() ? 2 : 1;
   bool fits = second.experts == first.experts && first.columns == parts * second.inner &&
               second.columns == first.inner;
   if (gating.has_third) {
-    const LayerShape third = layer_shape_of(node, kThird);
+    const LayerShape third = form.shape(node, form.layers[kThird]);
     fits = fits && third.experts == first.experts && third.inner == first.inner &&
            third.columns == second.inner;
   }
@@ -249,8 +281,9 @@ std::string experts_refusal(const GraphIndex& index, const Fusion& fusion) {
   return {};
 }
 
-bool is_experts_parameter(const GraphIndex&, uint32_t, uint32_t position) {
-  return position != kTokens && position != kLogits && position != kRouterWeights;
+bool is_experts_parameter(const GraphIndex& index, uint32_t node, uint32_t position) {
+  const auto input = static_cast<int>(position);
+  return input != kTokens && input != kLogits && input != form_of(index.node(node)).given_shares;
 }
 
 std::span<const Implementation> experts_implementations(const Fusion&) {

@@ -1,52 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights of one layer of all experts of a QMoE node: a matrix of 2, 4 or 8 bits in blocks for
-// each expert.
+// One layer of all experts of a mixture (MoE, QMoE of com.microsoft 1): a matrix for each.
 #pragma once
 
 #include <gantry/sdk/graph.h>
+#include <gantry/sdk/kernel.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "matmul/nbits/weights.h"
+#include "experts/routes.h"
 
 namespace gantry::x86 {
 
-/// Inputs of a QMoE node that belong to a layer, by position.
+constexpr int kNoInput = -1;
+
+/// Inputs of the node that belong to a layer, by position.
 struct LayerInputs {
   const char* name;  ///< as ONNX Runtime's documentation has it: "fc1"
-  int weights;       ///< uint8 [experts, columns, inner * bits / 8], low bits first
-  int scales;        ///< f32 [experts, columns] or, in blocks, [experts, columns, blocks]
+  int weights;       ///< [experts, columns, inner]: f32, or packed (experts/block_layer.h)
   int bias;          ///< f32 [experts, columns]; optional
-  int zeros;         ///< as the scales, packed as the weights are along the last axis; optional
+  int scales = kNoInput;
+  int zeros = kNoInput;
 };
 
-/// A layer as the node describes it.
 struct LayerShape {
   int64_t experts = 0;
   int64_t columns = 0;  ///< numbers of a result
   int64_t inner = 0;    ///< numbers of a row
-  int bits = 4;
-  int64_t block_size = 0;  ///< of the node; 0: a scale for each column
 };
 
-/// Of the weights' shape and the node's attributes. Requires a constant of rank 3.
-LayerShape layer_shape_of(const sdk::NodeView& node, const LayerInputs& inputs);
+/// What a layer is made of, in the order of its results.
+struct LayerWeights {
+  /// `are_pairs`: columns 2i and 2i + 1 of the node, gate and linear part of SwiGLU, become columns
+  /// i and columns / 2 + i.
+  LayerWeights(const sdk::NodeView& node, const LayerInputs& inputs, const LayerShape& shape,
+               bool are_pairs);
 
-/// Why a layer cannot be packed, a sentence without a final stop; empty: it can.
-std::string layer_refusal(const sdk::NodeView& node, const LayerInputs& inputs);
+  /// Which of the node's [experts * columns] rows of weights is that of `column`.
+  [[nodiscard]] int64_t row_of(int64_t expert, int64_t column) const;
 
-/// A layer as products read it.
-struct ExpertLayer {
-  BlockShape shape;  ///< of each matrix
-  std::vector<BlockWeights> matrices;
+  LayerShape shape;
   std::vector<float> bias;  ///< [experts, columns]; empty: none
+
+ private:
+  bool are_pairs_;
 };
 
-/// Requires that layer_refusal is empty. `are_pairs`: columns 2i and 2i + 1 of the node, gate and
-/// linear part of SwiGLU, become columns i and columns / 2 + i.
-ExpertLayer pack_layer(const gantry_host* host, const sdk::NodeView& node,
-                       const LayerInputs& inputs, bool are_pairs);
+bool has_extents(const sdk::ValueView& value, const std::vector<int64_t>& extents);
+
+/// Why the bias cannot be added, a sentence without a final stop; empty: it can.
+std::string bias_refusal(const sdk::NodeView& node, const LayerInputs& inputs,
+                         const LayerShape& shape);
+
+/// Immutable once made.
+class ExpertLayer {
+ public:
+  explicit ExpertLayer(const LayerShape& shape) : shape_(shape) {}
+  ExpertLayer(const ExpertLayer&) = delete;
+  ExpertLayer& operator=(const ExpertLayer&) = delete;
+  virtual ~ExpertLayer() = default;
+
+  [[nodiscard]] const LayerShape& shape() const { return shape_; }
+  /// target[i], [rows, columns] = row i times the transpose of its expert's matrix, and the bias.
+  /// `order[i]`: which row of `source`, [.., inner], is row i; null: the i-th. Takes scratch memory
+  /// of the call: how much follows from the number of rows. [any]
+  virtual void multiply(sdk::Call& call, const Routes& routes, const float* source,
+                        const int64_t* order, float* target) const = 0;
+
+ private:
+  LayerShape shape_;
+};
 
 }  // namespace gantry::x86

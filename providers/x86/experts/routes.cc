@@ -31,6 +31,16 @@ void divide_by_sum(std::span<float> weights) {
   for (float& weight : weights) weight /= sum;
 }
 
+/// `shares`: the softmax of `logits` at the chosen ones, the best of which is the first.
+void softmax_of_all(std::span<const float> logits, std::span<const int64_t> chosen,
+                    std::span<float> shares) {
+  const float largest = logits[static_cast<size_t>(chosen.front())];
+  float sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - largest);
+  for (size_t i = 0; i < chosen.size(); ++i)
+    shares[i] = std::exp(logits[static_cast<size_t>(chosen[i])] - largest) / sum;
+}
+
 /// In place: the softmax of logits whose first is the largest.
 void softmax(std::span<float> logits) {
   const float largest = logits.front();
@@ -45,8 +55,10 @@ std::span<T> scratch_of(sdk::Call& call, int64_t count) {
 
 }  // namespace
 
-Routes route(sdk::Call& call, const float* logits, const float* router_weights, int64_t tokens,
-             int64_t experts, int64_t k, bool is_normalized) {
+Routes route(sdk::Call& call, const Routing& routing, int64_t tokens, const float* logits,
+             const float* given) {
+  const int64_t experts = routing.experts;
+  const int64_t k = routing.chosen;
   const auto chosen = scratch_of<int64_t>(call, tokens * k);
   const auto weights = scratch_of<float>(call, tokens * k);
   const auto counts = scratch_of<int64_t>(call, experts);
@@ -58,14 +70,16 @@ Routes route(sdk::Call& call, const float* logits, const float* router_weights, 
   for (size_t token = 0; token < static_cast<size_t>(tokens); ++token) {
     const std::span<int64_t> of_token = chosen.subspan(token * best, best);
     const std::span<float> shares = weights.subspan(token * best, best);
-    choose({logits + token * width, width}, of_token);
-    const float* source = router_weights ? router_weights : logits;
+    const std::span<const float> all(logits + token * width, width);
+    choose(all, of_token);
+    const float* source = given ? given : logits;
     for (size_t i = 0; i < best; ++i) {
       shares[i] = source[token * width + static_cast<size_t>(of_token[i])];
       ++counts[static_cast<size_t>(of_token[i])];
     }
-    if (!router_weights) softmax(shares);
-    if (is_normalized) divide_by_sum(shares);
+    if (routing.shares == Shares::kOfChosen) softmax(shares);
+    if (routing.shares == Shares::kOfAll) softmax_of_all(all, of_token, shares);
+    if (routing.is_normalized) divide_by_sum(shares);
   }
   std::exclusive_scan(counts.begin(), counts.end(), next.begin(), int64_t{0});
   const std::span<int64_t> rows = chosen;  // each expert's number becomes that of its row

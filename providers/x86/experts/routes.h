@@ -18,10 +18,19 @@ struct Routes {
   std::span<const float> weights;   ///< [tokens, k]: what the expert's result is multiplied by
 };
 
-/// The `k` largest of each token's `logits`, [tokens, experts]; among equal ones, those of lower
-/// index. `router_weights`, [tokens, experts]: the weights; null: softmax over the chosen logits.
-/// `is_normalized`: the weights of a token are divided by their sum. Requires 1 <= k <= experts.
-Routes route(sdk::Call& call, const float* logits, const float* router_weights, int64_t tokens,
-             int64_t experts, int64_t k, bool is_normalized);
+/// What a chosen expert counts: its share of a softmax over the logits, or what the router says.
+enum class Shares : uint8_t { kOfChosen, kOfAll, kGiven };
+
+struct Routing {
+  int64_t experts = 0;
+  int64_t chosen = 1;  ///< experts of a token, 1 to `experts`
+  Shares shares = Shares::kOfChosen;
+  bool is_normalized = false;  ///< what a token's experts count is divided by their sum
+};
+
+/// The largest of each token's `logits`, [tokens, experts]; among equal ones, those of lower index.
+/// `given`, [tokens, experts]: what they count, if Shares::kGiven; else null.
+Routes route(sdk::Call& call, const Routing& routing, int64_t tokens, const float* logits,
+             const float* given);
 
 }  // namespace gantry::x86

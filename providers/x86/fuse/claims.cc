@@ -89,7 +89,7 @@ class Claimer {
     if (!view.input(0).present() || !has_output) return nullptr;
     if (view.domain() == "com.microsoft") {
       if (view.op_type() == "MatMulNBits") return &kFamilies[kMatMulNBits];
-      if (view.op_type() == "QMoE") return &kFamilies[kExperts];
+      if (view.op_type() == "QMoE" || view.op_type() == "MoE") return &kFamilies[kExperts];
       if (view.op_type() == "DynamicQuantizeLSTM") return &kFamilies[kDynamicQuantizeLstm];
     }
     if (!view.domain().empty()) return nullptr;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QMoE of com.microsoft: only the chosen experts are computed. Against its definition in NumPy, and against ONNX Runtime run live."""
+"""MoE and QMoE of com.microsoft: only the chosen experts are computed. Against its definition in NumPy, and against ONNX Runtime run live."""
 
 import numpy as np
 import onnxruntime
@@ -46,34 +46,54 @@ class Layer:
         return x @ self.matrix[expert].T + self.bias[expert]
 
 
+class FloatLayer:
+    """Random weights of all experts, as MoE has them."""
+
+    def __init__(self, rng, experts, columns, inner, has_bias):
+        self.weights = (rng.standard_normal((experts, columns, inner)) * 0.1).astype(F32)
+        self.matrix = self.weights.astype(np.float64)
+        self.bias = rng.standard_normal((experts, columns)).astype(F32) if has_bias else np.zeros((experts, columns), F32)
+        self.given_bias = self.bias if has_bias else None
+
+    __call__ = Layer.__call__
+
+
 class Mixture:
+    """A node of QMoE; of MoE if there are no `bits`."""
+
     def __init__(self, tokens, hidden, features, experts=4, k=2, bits=4, block=32, zeros=False, bias=True, activation="silu", third=False, fusion=1,
                  routes=False, normal=0, limit=None, seed=0):
         rng = np.random.default_rng(seed)
         self.k, self.activation, self.fusion, self.normal, self.limit, self.has_third = k, activation, fusion, normal, limit, third
         is_fused = activation == "swiglu" and not third
-        make = lambda columns, inner: Layer(rng, experts, columns, inner, bits, block, zeros, bias)  # noqa: E731
+        self.is_quantized = bits is not None
+
+        def make(columns, inner):
+            return Layer(rng, experts, columns, inner, bits, block, zeros, bias) if self.is_quantized else FloatLayer(rng, experts, columns, inner, bias)
+
         self.first, self.second = make(features * (2 if is_fused else 1), hidden), make(hidden, features)
         self.third = make(features, hidden) if third else None
         self.x = rng.standard_normal((*tokens, hidden) if isinstance(tokens, tuple) else (tokens, hidden)).astype(F32)
         count = self.x.size // hidden
         self.logits = rng.standard_normal((count, experts)).astype(F32)
         self.routes = rng.uniform(0, 1, (count, experts)).astype(F32) if routes else None
-        attributes = {"k": k, "activation_type": activation, "expert_weight_bits": bits, "normalize_routing_weights": normal}
+        attributes = {"k": k, "activation_type": activation, "normalize_routing_weights": normal}
+        if self.is_quantized:
+            attributes |= {"expert_weight_bits": bits, **({"block_size": block} if block else {})}
         if activation == "swiglu":
             attributes |= {"activation_alpha": 1.702, "activation_beta": 1.0}
             attributes |= {"swiglu_fusion": fusion} if is_fused else {}
         if limit is not None:
             attributes["swiglu_limit"] = limit
-        if block:
-            attributes["block_size"] = block
         constants = {}
         for name, layer in (("1", self.first), ("2", self.second), ("3", self.third)):
             constants |= {part + name: getattr(layer, field, None) for part, field in (("w", "weights"), ("s", "scales"), ("b", "given_bias"), ("z", "zeros"))}
         constants = {name: value for name, value in constants.items() if value is not None}
         order = ["w1", "s1", "b1", "w2", "s2", "b2", "w3", "s3", "b3", "z1", "z2", "z3"]
-        names = ["x", "r", *(name if name in constants else "" for name in order), "rw" if routes else ""]
-        node = helper.make_node("QMoE", names, ["y"], domain="com.microsoft", **attributes)
+        if not self.is_quantized:
+            order = ["w1", "b1", "w2", "b2", "w3", "b3"]
+        names = ["x", "r", *(name if name in constants else "" for name in order), *(["rw"] if routes else [])]
+        node = helper.make_node("QMoE" if self.is_quantized else "MoE", names, ["y"], domain="com.microsoft", **attributes)
         inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None] * (self.x.ndim - 1) + [hidden]),
                   helper.make_tensor_value_info("r", TensorProto.FLOAT, [None, experts])]
         if routes:
@@ -99,8 +119,9 @@ class Mixture:
         result = np.zeros_like(rows)
         for token, row in enumerate(rows):
             chosen = np.argsort(-self.logits[token], kind="stable")[:self.k]
-            shares = np.exp(self.logits[token][chosen].astype(np.float64))
-            weights = shares / shares.sum() if self.routes is None else self.routes[token][chosen].astype(np.float64)
+            shares = np.exp(self.logits[token].astype(np.float64))
+            whole = shares[chosen].sum() if self.is_quantized else shares.sum()
+            weights = shares[chosen] / whole if self.routes is None else self.routes[token][chosen].astype(np.float64)
             if self.normal:
                 weights = weights / weights.sum()
             for expert, weight in zip(chosen, weights):
@@ -161,8 +182,24 @@ def test_tokens(tokens):
     Mixture(tokens, 64, 64, experts=6, k=2, activation="swiglu", limit=7.0).check()
 
 
-def test_numbers_of_tokens_one_after_the_other():
-    mixture = Mixture(40, 64, 64, experts=6)
+@pytest.mark.parametrize("hidden, features", [(40, 24), (104, 72), (64, 300)])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("normal", [0, 1])
+@pytest.mark.parametrize("tokens", [1, 9, 70])
+def test_weights_of_floats(hidden, features, bias, normal, tokens):
+    Mixture(tokens, hidden, features, experts=6, k=3, bits=None, bias=bias, normal=normal).check()
+
+
+@pytest.mark.parametrize("activation, third, fusion, limit", [
+    ("relu", False, 0, None), ("gelu", True, 0, None), ("swiglu", False, 1, 0.5), ("swiglu", False, 2, None), ("swiglu", True, 0, None),
+])
+def test_activations_between_floats(activation, third, fusion, limit):
+    Mixture(5, 64, 96, bits=None, activation=activation, third=third, fusion=fusion, limit=limit).check()
+
+
+@pytest.mark.parametrize("bits", [4, None])
+def test_numbers_of_tokens_one_after_the_other(bits):
+    mixture = Mixture(40, 64, 64, experts=6, bits=bits)
     session, expected = mixture.session(), mixture.exact()
     for count in (40, 1, 0, 17, 1, 40):
         found = session.run({"x": mixture.x[:count], "r": mixture.logits[:count]})["y"]
@@ -186,10 +223,11 @@ def test_logits_that_are_no_numbers():
     assert np.isnan(found[1]).all()
 
 
-@pytest.mark.parametrize("bits, block", [(4, 0), (4, 32), (8, 0)])
+@pytest.mark.parametrize("bits, block", [(4, 0), (4, 32), (8, 0), (None, 0)])
 @pytest.mark.parametrize("activation", ["silu", "swiglu"])
-def test_as_onnx_runtime(bits, block, activation):
-    mixture = Mixture(6, 64, 64, bits=bits, block=block, activation=activation)
+@pytest.mark.parametrize("normal", [0, 1])
+def test_as_onnx_runtime(bits, block, activation, normal):
+    mixture = Mixture(6, 64, 64, bits=bits, block=block, activation=activation, normal=normal)
     expected = onnxruntime.InferenceSession(mixture.model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, mixture.feeds())[0]
     np.testing.assert_allclose(mixture.session().run(mixture.feeds())["y"], expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
 
