@@ -10,13 +10,13 @@
 #include <limits>
 #include <string>
 
+#include "attention/attention_operands.h"
 #include "convert.h"
 #include "dispatch.h"
 #include "families.h"
 #include "linear_algebra/blas.h"
 #include "node_kernel.h"
 #include "simd/row_math.h"
-#include "tensor/strided_copy.h"
 
 namespace gantry::cpu {
 namespace {
@@ -27,25 +27,6 @@ enum Slot { kQ, kK, kV, kMask, kPastK, kPastV, kLengths };
 constexpr int64_t kQueryBlock = 64;
 /// Positions are clamped to this, so that their sums cannot overflow.
 constexpr int64_t kMaxPositions = int64_t{1} << 40;
-
-/// Layout of an operand: [batch, heads, length, width] with strides in elements; rows are dense.
-struct Heads {
-  int64_t batch = 0;
-  int64_t heads = 0;
-  int64_t length = 0;
-  int64_t width = 0;
-  int64_t batch_stride = 0;
-  int64_t head_stride = 0;
-  int64_t row_stride = 0;
-
-  [[nodiscard]] int64_t offset(int64_t b, int64_t h) const {
-    return b * batch_stride + h * head_stride;
-  }
-  /// Dense, in this order.
-  static Heads dense(int64_t batch, int64_t heads, int64_t length, int64_t width) {
-    return {batch, heads, length, width, heads * length * width, length * width, width};
-  }
-};
 
 template <class C>
 C largest_of(const C* x, int64_t count) {
@@ -66,18 +47,6 @@ C exponentials(C* x, int64_t count, C shift) {
     return sum;
   }
 }
-
-/// The additive mask of the scores, broadcast to [batch, heads, queries, keys].
-template <class C>
-struct Bias {
-  const C* data = nullptr;
-  int64_t strides[3] = {0, 0, 0};  ///< of batch, head and query
-  int64_t keys = 0;                ///< keys from this index on are masked
-
-  [[nodiscard]] const C* row(int64_t b, int64_t h, int64_t q) const {
-    return data + b * strides[0] + h * strides[1] + q * strides[2];
-  }
-};
 
 class Attention final : public NodeKernel {
  public:
@@ -109,11 +78,14 @@ class Attention final : public NodeKernel {
     const bool is_empty = count_of(shape.shape()) == 0;
     dispatch<FloatTypes>(dtype, [&](auto type) {
       using T = typename decltype(type)::type;
-      Heads all_k = k;
-      Heads all_v = v;
-      const T* keys = joined<T>(call, kK, kPastK, 1, all_k);
-      const T* values = joined<T>(call, kV, kPastV, 2, all_v);
-      if (!is_empty) compute<T>(call, q, all_k, all_v, keys, values, output);
+      const Joined<T> keys = joined<T>(call, kK, kPastK, 1, k);
+      const Joined<T> values = joined<T>(call, kV, kPastV, 2, v);
+      const bool is_joint = joins_as_it_attends<T>(call, q, k);
+      if (!is_joint || is_empty) {
+        copy_heads(call, keys);
+        copy_heads(call, values);
+      }
+      if (!is_empty) compute<T>(call, q, keys, values, is_joint, output);
     });
   }
 
@@ -156,14 +128,20 @@ class Attention final : public NodeKernel {
     }
   }
 
-  /// Concatenates past and new rows of each head, into output `present` if the graph uses it, and
-  /// sets `heads` to the layout of the result. Without a past and that output, the input is used in
-  /// place.
+  /// Past and new rows of each head, one behind the other, in output `present` if the graph uses
+  /// it. Without a past and that output, the input is used in place. Nothing is copied yet.
   template <class T>
-  const T* joined(sdk::Call& call, int slot, int past_slot, int present, Heads& heads) const {
+  Joined<T> joined(sdk::Call& call, int slot, int past_slot, int present,
+                   const Heads& heads) const {
     const bool has_past = call.has_input(past_slot);
-    if (!has_past && !call.wants(present)) return call.data<T>(slot);
-    int64_t before = 0;
+    Joined<T> all;
+    all.added = heads;
+    all.added_data = call.data<T>(slot);
+    if (!has_past && !call.wants(present)) {
+      all.heads = heads;
+      all.data = all.added_data;
+      return all;
+    }
     if (has_past) {
       const sdk::Shape past = call.shape(past_slot);
       if (past.rank != 4 || past[0] != heads.batch || past[1] != heads.heads ||
@@ -172,28 +150,27 @@ class Attention final : public NodeKernel {
              std::to_string(heads.batch) + ", " + std::to_string(heads.heads) + ", past, " +
              std::to_string(heads.width) + "]");
       }
-      before = past[2];
+      all.before = past[2];
+      all.past_data = call.data<T>(past_slot);
     }
-    const Heads all = Heads::dense(heads.batch, heads.heads, before + heads.length, heads.width);
-    const int64_t shape[] = {all.batch, all.heads, all.length, all.width};
-    const int64_t count = count_of({shape, 4});
-    T* target = call.wants(present)
-                    ? static_cast<T*>(call.output(present, kDType<T>, {shape, 4}).data)
-                    : call.scratch<T>(count);
-    const int64_t to[] = {all.batch_stride, all.head_stride, all.row_stride, 1};
-    if (before > 0) {
-      const int64_t from[] = {all.heads * before * all.width, before * all.width, all.width, 1};
-      copy_strided(call, sizeof(T), call.shape(past_slot), call.data<T>(past_slot), from, target,
-                   to);
+    all.heads = Heads::dense(heads.batch, heads.heads, all.before + heads.length, heads.width);
+    const int64_t shape[] = {heads.batch, heads.heads, all.heads.length, heads.width};
+    all.target = call.wants(present)
+                     ? static_cast<T*>(call.output(present, kDType<T>, {shape, 4}).data)
+                     : call.scratch<T>(count_of({shape, 4}));
+    all.data = all.target;
+    return all;
+  }
+
+  template <class M, class C>
+  static void widen_mask(const M* source, int64_t count, C* target) {
+    for (int64_t i = 0; i < count; ++i) {
+      if constexpr (std::is_same_v<M, Boolean>) {
+        target[i] = source[i].byte ? C{0} : -std::numeric_limits<C>::infinity();
+      } else {
+        target[i] = static_cast<C>(static_cast<Compute<M>>(source[i]));
+      }
     }
-    if (heads.length > 0) {
-      const int64_t from[] = {heads.batch_stride, heads.head_stride, heads.row_stride, 1};
-      const int64_t extents[] = {heads.batch, heads.heads, heads.length, heads.width};
-      copy_strided(call, sizeof(T), {extents, 4}, call.data<T>(slot), from,
-                   target + before * all.width, to);
-    }
-    heads = all;
-    return target;
   }
 
   template <class C>
@@ -218,27 +195,33 @@ class Attention final : public NodeKernel {
     }
     bias.keys = shape[shape.rank - 1];
     const int64_t count = shape.element_count();
+    if (count == 0) return bias;
+    const int64_t width = bias.keys;
+    // Exporters also write the lowest f32 for -infinity. Beside a key that is left it counts for
+    // nothing; whether there is one is known if nothing else hides keys.
+    const bool hides_more = is_causal_ || left_ >= 0 || right_ >= 0 || call.has_input(kLengths);
+    const C none = hides_more ? -std::numeric_limits<C>::infinity() : C{-1e30F};
     auto* data = call.scratch<C>(count);
+    auto* left = call.scratch<Range>(count / width);
     dispatch<Concat<NumberTypes, TypeList<Boolean>>>(call.input(kMask).dtype, [&](auto type) {
       using M = typename decltype(type)::type;
       const M* source = call.data<M>(kMask);
-      for (int64_t i = 0; i < count; ++i) {
-        if constexpr (std::is_same_v<M, Boolean>) {
-          data[i] = source[i].byte ? C{0} : -std::numeric_limits<C>::infinity();
-        } else {
-          data[i] = static_cast<C>(static_cast<Compute<M>>(source[i]));
-        }
-      }
+      constexpr int64_t kElementsPerTask = 1 << 15;
+      call.parallel_for(count / width, std::max<int64_t>(1, kElementsPerTask / width),
+                        [&](int64_t begin, int64_t end) {
+                          for (int64_t row = begin; row < end; ++row) {
+                            C* to = data + row * width;
+                            widen_mask(source + row * width, width, to);
+                            left[row] = left_by(to, width, none);
+                          }
+                        });
     });
     bias.data = data;
+    bias.left = left;
     return bias;
   }
 
-  /// The keys that query `i` of a batch may attend to: [begin, end).
-  struct Range {
-    int64_t begin;
-    int64_t end;
-  };
+  /// The keys that query `i` of a batch may attend to, but for the mask.
   [[nodiscard]] Range visible(int64_t i, int64_t offset, int64_t keys) const {
     const int64_t at = i + offset;
     int64_t begin = 0;
@@ -268,9 +251,32 @@ class Attention final : public NodeKernel {
   };
 
   template <class T>
-  void compute(sdk::Call& call, const Heads& q, const Heads& k, const Heads& v, const T* keys,
-               const T* values, gantry_tensor& output) const {
+  static void copy_heads(sdk::Call& call, const Joined<T>& rows) {
+    const int64_t heads = rows.target ? rows.heads.batch * rows.heads.heads : 0;
+    if (heads == 0) return;
+    constexpr int64_t kElementsPerTask = 1 << 15;
+    const int64_t elements = std::max<int64_t>(1, rows.heads.length * rows.heads.width);
+    call.parallel_for(heads, std::max<int64_t>(1, kElementsPerTask / elements),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t i = begin; i < end; ++i)
+                          rows.copy_head(i / rows.heads.heads, i % rows.heads.heads);
+                      });
+  }
+
+  /// Whether a head's rows are joined just before its queries attend to them, while they are in the
+  /// cache. Tasks are heads of keys then, of which there must be enough.
+  template <class T>
+  static bool joins_as_it_attends(sdk::Call& call, const Heads& q, const Heads& k) {
+    return std::is_same_v<T, Compute<T>> && q.length <= kQueryBlock &&
+           k.batch * k.heads >= call.thread_count();
+  }
+
+  template <class T>
+  void compute(sdk::Call& call, const Heads& q, const Joined<T>& keys, const Joined<T>& values,
+               bool is_joint, gantry_tensor& output) const {
     using C = Compute<T>;
+    const Heads& k = keys.heads;
+    const Heads& v = values.heads;
     check_gemm(kQueryBlock, k.length, std::max(k.width, v.width), label());
     Heads y = Heads::dense(q.batch, q.heads, q.length, v.width);
     if (call.shape(kQ).rank == 3) {
@@ -285,26 +291,37 @@ class Attention final : public NodeKernel {
                              v,
                              y,
                              widened<T>(call, call.input(kQ)),
-                             widened<T>(call, keys, k.batch * k.heads * k.length * k.width),
-                             widened<T>(call, values, v.batch * v.heads * v.length * v.width),
+                             widened<T>(call, keys.data, k.batch * k.heads * k.length * k.width),
+                             widened<T>(call, values.data, v.batch * v.heads * v.length * v.width),
                              wide_output<T>(call, output),
                              read_bias<C>(call, q, k.length),
                              call.has_input(kLengths) ? call.data<int64_t>(kLengths) : nullptr,
                              call.has_input(kPastK) ? call.shape(kPastK)[2] : 0,
                              static_cast<C>(scale)};
     const int64_t blocks = (q.length + kQueryBlock - 1) / kQueryBlock;
-    const int64_t units = q.batch * q.heads * blocks;
+    // A unit: a block of queries of a head, or the one of all heads that share a head of keys.
+    const int64_t sharing = q.heads / k.heads;
+    const int64_t units = is_joint ? q.batch * k.heads : q.batch * q.heads * blocks;
     const int64_t rows = std::min(q.length, kQueryBlock);
     const int64_t work = std::max<int64_t>(rows * k.length * (k.width + v.width), 1);
-    const int64_t grain = std::max<int64_t>(1, kGemmGrain / work);
+    const int64_t grain = std::max<int64_t>(1, kGemmGrain / (is_joint ? work * sharing : work));
     const int64_t parts = std::clamp<int64_t>(units / grain, 1, call.thread_count());
     auto* memory = call.scratch<C>(parts * rows * k.length);
     call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         C* scores = memory + part * rows * k.length;
         for (int64_t i = units * part / parts; i < units * (part + 1) / parts; ++i) {
-          const int64_t head = i / blocks;
-          attend(all, head / q.heads, head % q.heads, i % blocks * kQueryBlock, scores);
+          if (is_joint) {
+            const int64_t b = i / k.heads;
+            const int64_t kv = i % k.heads;
+            keys.copy_head(b, kv);
+            values.copy_head(b, kv);
+            for (int64_t h = kv * sharing; h < (kv + 1) * sharing; ++h)
+              attend(all, b, h, 0, scores);
+          } else {
+            const int64_t head = i / blocks;
+            attend(all, head / q.heads, head % q.heads, i % blocks * kQueryBlock, scores);
+          }
         }
       }
     });
@@ -323,39 +340,48 @@ class Attention final : public NodeKernel {
       offset = given - all.q.length;
       count = std::clamp<int64_t>(given, 0, count);
     }
-    // Later queries see later keys, so the last one's end is the block's.
-    const int64_t seen = visible(first + rows - 1, offset, count).end;
+    // Later queries see later keys: the block's begin with its first query's, and end with its last
+    // one's.
+    Range seen{visible(first, offset, count).begin, visible(first + rows - 1, offset, count).end};
+    if (all.bias.left) {
+      const Range left = all.bias.left_of(b, h, first, rows);
+      seen = {std::max(seen.begin, left.begin), std::min(seen.end, left.end)};
+    }
     C* target = all.y_data + all.y.offset(b, h) + first * all.y.row_stride;
-    if (seen == 0) {
+    if (seen.is_empty()) {
       for (int64_t i = 0; i < rows; ++i) {
         std::fill_n(target + i * all.y.row_stride, all.v.width, C{0});
       }
       return;
     }
+    const int64_t keys = seen.end - seen.begin;
     GemmArgs<C> scores_args;
     scores_args.transpose_b = true;
     scores_args.m = rows;
-    scores_args.n = seen;
+    scores_args.n = keys;
     scores_args.k = all.q.width;
     scores_args.alpha = all.factor;
     scores_args.a = all.q_data + all.q.offset(b, h) + first * all.q.row_stride;
     scores_args.lda = std::max<int64_t>(all.q.row_stride, 1);
-    scores_args.b = all.k_data + all.k.offset(b, kv);
+    scores_args.b = all.k_data + all.k.offset(b, kv) + seen.begin * all.k.row_stride;
     scores_args.ldb = std::max<int64_t>(all.k.row_stride, 1);
     scores_args.c = scores;
-    scores_args.ldc = seen;
+    scores_args.ldc = keys;
     gemm_serial(scores_args);
     for (int64_t i = 0; i < rows; ++i) {
-      const C* added = all.bias.data ? all.bias.row(b, h, first + i) : nullptr;
-      softmax(scores + i * seen, seen, visible(first + i, offset, count), added);
+      const C* added = all.bias.data ? all.bias.row(b, h, first + i) + seen.begin : nullptr;
+      const Range own = visible(first + i, offset, count);
+      const int64_t begin = std::clamp(own.begin, seen.begin, seen.end) - seen.begin;
+      const int64_t end = std::clamp(own.end, seen.begin, seen.end) - seen.begin;
+      softmax(scores + i * keys, keys, {std::min(begin, end), end}, added);
     }
     GemmArgs<C> values_args;
     values_args.m = rows;
     values_args.n = all.v.width;
-    values_args.k = seen;
+    values_args.k = keys;
     values_args.a = scores;
-    values_args.lda = seen;
-    values_args.b = all.v_data + all.v.offset(b, kv);
+    values_args.lda = keys;
+    values_args.b = all.v_data + all.v.offset(b, kv) + seen.begin * all.v.row_stride;
     values_args.ldb = std::max<int64_t>(all.v.row_stride, 1);
     values_args.c = target;
     values_args.ldc = std::max<int64_t>(all.y.row_stride, 1);

@@ -53,6 +53,9 @@ MASKS = {
     "short": np.random.default_rng(2).random((70, 40)) > 0.3,
     "heads": draw((4, 1, 90), 3),
     "all": draw((2, 4, 70, 90), 4),
+    "as if causal": np.tri(70, 90, 20, dtype=bool),
+    "as if causal, by the lowest number": np.where(np.tri(70, 90, 20, dtype=bool), 0, np.finfo(np.float32).min).astype(np.float32),
+    "a band": np.tri(70, 90, 5, dtype=bool) & ~np.tri(70, 90, -9, dtype=bool),
     "rows that see nothing": np.broadcast_to((np.arange(70) % 3 > 0)[:, None], (70, 90)).copy(),
 }
 
@@ -70,6 +73,26 @@ def test_masks_and_heads(mask, causal, kv_heads):
 def test_types(dtype, rtol, atol):
     q, k, v = draw((1, 2, 5, 8), 1, dtype), draw((1, 2, 6, 8), 2, dtype), draw((1, 2, 6, 8), 3, dtype)
     compare(run([q, k, v], is_causal=1)[0], formula(q, k, v, causal=True).astype(dtype), rtol, atol)
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_lowest_numbers_alone_hide_nothing(causal):
+    """Left padding as exporters write it: its own queries see padding only, and share it equally."""
+    q, k, v = draw((2, 2, 80, 8), 1), draw((2, 2, 80, 8), 2), draw((2, 2, 80, 8), 3)
+    mask = np.where(np.arange(80) < 70, np.finfo(np.float32).min, 0).astype(np.float32) + np.zeros((2, 1, 80, 80), np.float32)
+    mask[:, :, :70, 70:] = np.finfo(np.float32).min
+    y = run([q, k, v, mask], is_causal=causal)[0]
+    seen = np.tri(80) if causal else np.ones((80, 80))
+    compare(y[:, :, :70], ((seen / seen.sum(1, keepdims=True)) @ v)[:, :, :70].astype(np.float32), 1e-4, 1e-5)
+    compare(y[:, :, 70:], formula(q[:, :, 70:], k[:, :, 70:], v[:, :, 70:], causal=bool(causal)).astype(np.float32), 1e-4, 1e-5)
+
+
+def test_what_is_hidden_is_not_computed():
+    """Keys and values of padding may hold anything."""
+    q, k, v = draw((1, 2, 5, 8), 1), draw((1, 2, 9, 8), 2), draw((1, 2, 9, 8), 3)
+    k[:, :, 6:] = v[:, :, 6:] = np.nan
+    y = run([q, k, v, np.arange(9)[None] < np.full((5, 1), 6)])[0]
+    compare(y, formula(q, k[:, :, :6], v[:, :, :6]).astype(np.float32), 1e-4, 1e-5)
 
 
 @pytest.mark.parametrize("length", [1, 3, 130])
