@@ -159,7 +159,8 @@ class BlockLayer final : public ExpertLayer {
 }  // namespace
 
 LayerShape block_layer_shape(const sdk::NodeView& node, const LayerInputs& inputs) {
-  return form_of(node, inputs);
+  const BlockForm form = form_of(node, inputs);
+  return {form.experts, form.columns, form.inner};
 }
 
 std::string block_layer_refusal(const sdk::NodeView& node, const LayerInputs& inputs) {

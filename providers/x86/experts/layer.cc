@@ -22,9 +22,10 @@ LayerWeights::LayerWeights(const sdk::NodeView& node, const LayerInputs& inputs,
   const std::vector<float> in_order = floats_of(given);
   bias.resize(in_order.size());
   for (int64_t expert = 0; expert < shape.experts; ++expert) {
-    for (int64_t column = 0; column < shape.columns; ++column)
+    for (int64_t column = 0; column < shape.columns; ++column) {
       bias[static_cast<size_t>(expert * shape.columns + column)] =
           in_order[static_cast<size_t>(row_of(expert, column))];
+    }
   }
 }
 
