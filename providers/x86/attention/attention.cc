@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "attention/code.h"
 
@@ -231,22 +232,28 @@ class AttentionKernel final : public sdk::Kernel {
     const int64_t heads = all.to.extents[1];
     const float* last_key = nullptr;
     const float* last_value = nullptr;
+    bool are_all_finite = false;
     for (int64_t task = some.begin; task < some.end; ++task) {
       Head head = head_of(all, task / stretches / heads, task / stretches % heads);
-      if (head.key != last_key) {
+      const bool has_other_keys = std::exchange(last_key, head.key) != head.key;
+      const bool has_other_values = std::exchange(last_value, head.value) != head.value;
+      if (has_other_keys) {
         pack_keys(head.key, all.key.strides[3], all.key.strides[2], all.keys, head.depth,
                   memory.keys);
       }
-      last_key = head.key;
       head.packed_keys = memory.keys;
+      if (head.mask && (has_other_keys || has_other_values)) {
+        are_all_finite = are_finite(memory.keys, padded_keys(all.keys), head.depth, head.depth) &&
+                         are_finite(head.value, all.keys, head.value_stride, head.value_depth);
+      }
+      head.are_finite = are_all_finite;
       if (memory.values) {
-        if (head.value != last_value) {
+        if (has_other_values) {
           for (int64_t key = 0; key < all.keys; ++key) {
             std::copy_n(head.value + key * head.value_stride, head.value_depth,
                         memory.values + key * head.value_depth);
           }
         }
-        last_value = head.value;
         head.value = memory.values;
         head.value_stride = head.value_depth;
       }

@@ -306,6 +306,37 @@ void attend_rows(const Head& h, int64_t query, float* scores) {
   if (column < h.value_depth) mix_tile<kHigh, 1, true>(h, query, column, scores, stride, sums);
 }
 
+/// Masks add this or less to a score that they hide; beside any other score it has a share of 0.
+constexpr float kHidden = -1e30F;
+
+/// Keys up to the last that a query of the tile sees; all if a query sees none, whose shares then
+/// follow from the hidden ones.
+int64_t seen_keys(const Head& h, int64_t query, int64_t rows) {
+  const int64_t masks = h.mask_stride == 0 ? 1 : rows;
+  int64_t seen = 0;
+  for (int64_t r = 0; r < masks; ++r) {
+    const float* mask = h.mask + (query + r) * h.mask_stride;
+    int64_t end = h.keys;
+    while (end > 0 && mask[end - 1] <= kHidden) --end;
+    if (end == 0) return h.keys;
+    seen = std::max(seen, end);
+  }
+  return seen;
+}
+
+bool are_finite_here(const float* source, int64_t rows, int64_t stride, int64_t width) {
+  const F32 d;
+  const V32 zero = hn::Zero(d);
+  V32 sum = zero;  // of products with 0: NaN if one of them is
+  for (int64_t row = 0; row < rows; ++row, source += stride) {
+    int64_t i = 0;
+    for (; i + kLanes <= width; i += kLanes) sum = hn::MulAdd(hn::LoadU(d, source + i), zero, sum);
+    const auto rest = hn::FirstN(d, static_cast<size_t>(width - i));
+    if (i < width) sum = hn::MulAdd(load_lanes(rest, d, source + i), zero, sum);
+  }
+  return hn::AllTrue(d, hn::Eq(sum, zero));
+}
+
 using AttendRows = void (*)(const Head&, int64_t, float*);
 
 template <bool kIsPacked, int... kHigh>
@@ -318,9 +349,12 @@ template <bool kIsPacked>
 void attend_tiles(const Head& h, int64_t begin, int64_t end, float* scratch) {
   constexpr int kMost = kIsPacked ? kMostRows : kMostPlainRows;
   static constexpr auto kTable = table_of<kIsPacked>(std::make_integer_sequence<int, kMost>());
+  const bool leaves_out = h.are_finite && h.mask && h.mask_step != 0;
+  Head seen = h;
   for (int64_t tiles = (end - begin + kMost - 1) / kMost; tiles > 0; --tiles) {
     const int64_t rows = (end - begin + tiles - 1) / tiles;
-    kTable[static_cast<size_t>(rows) - 1](h, begin, scratch);
+    if (leaves_out) seen.keys = seen_keys(h, begin, rows);
+    kTable[static_cast<size_t>(rows) - 1](seen, begin, scratch);
     begin += rows;
   }
 }
@@ -352,6 +386,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::x86 {
 
+HWY_EXPORT(are_finite_here);
 HWY_EXPORT(attend_here);
 HWY_EXPORT(pack_keys_here);
 
@@ -362,6 +397,11 @@ int64_t attention_scratch(int64_t keys, int64_t depth) {
 void attend(const Head& head, int64_t begin, int64_t end, float* scratch) {
   keep_to_allowed_instructions();
   HWY_DYNAMIC_DISPATCH(attend_here)(head, begin, end, scratch);
+}
+
+bool are_finite(const float* source, int64_t rows, int64_t stride, int64_t width) {
+  keep_to_allowed_instructions();
+  return HWY_DYNAMIC_DISPATCH(are_finite_here)(source, rows, stride, width);
 }
 
 void pack_keys(const float* source, int64_t row, int64_t step, int64_t keys, int64_t depth,

@@ -38,6 +38,9 @@ struct Head {
   /// score, and a query whose keys are all hidden has the result 0. false: plain arithmetic, which
   /// may make NaN.
   bool hides = false;
+  /// Of all keys and values: a key that the mask hides then has a share of 0 and adds nothing, and
+  /// those behind the last that some query of a tile sees are left out.
+  bool are_finite = false;
   float* target = nullptr;
   int64_t target_stride = 0;
 };
@@ -47,6 +50,9 @@ int64_t attention_scratch(int64_t keys, int64_t depth);
 
 /// Computes the results of queries [begin, end) of a head. `scratch`: attention_scratch() elements.
 void attend(const Head& head, int64_t begin, int64_t end, float* scratch);
+
+/// Whether [rows, width], rows `stride` apart, has neither NaN nor infinity.
+bool are_finite(const float* source, int64_t rows, int64_t stride, int64_t width);
 
 /// Packs keys into [padded_keys(keys) / kKeyBlock, depth, kKeyBlock], padded with zeros. `row`:
 /// stride from key to key; `step`: from element to element of a key.

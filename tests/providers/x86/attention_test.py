@@ -403,6 +403,18 @@ def test_rows_that_are_masked_whole(agrees, queries, keys, constant):
     agrees(model, feeds)
 
 
+@pytest.mark.parametrize("least", [LEAST, np.float32(-np.inf)])
+@pytest.mark.parametrize("queries, keys, before", [(60, 60, 0), (33, 90, 57), (100, 100, 40)])
+@pytest.mark.parametrize("spoilt", ["", "k", "v"])
+def test_keys_behind_the_last_that_is_seen(agrees, least, queries, keys, before, spoilt):
+    """A causal mask: what it hides counts for nothing, unless it is not a number."""
+    text = PLAIN.replace("Softmax<axis=-1>(d)", "Softmax<axis=-1>(a)").replace("p = ", "a = Add(d, m)\n p = ")
+    inputs = {**heads(1, 2, queries, keys, 16, 24), "m": np.where(np.tri(queries, keys, before, dtype=bool), np.float32(0), least)}
+    if spoilt:
+        inputs[spoilt][0, 1, -1] = np.nan
+    assert agrees(*small_graph(text, inputs, SCALE)) == ["x86.attention"] * 6
+
+
 @pytest.mark.parametrize("size", [1e-30, 1e9, 1e18])
 @pytest.mark.parametrize("masked", [False, True])
 def test_scores_of_any_size(agrees, size, masked):
