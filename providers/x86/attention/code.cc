@@ -309,19 +309,29 @@ void attend_rows(const Head& h, int64_t query, float* scores) {
 /// Masks add this or less to a score that they hide; beside any other score it has a share of 0.
 constexpr float kHidden = -1e30F;
 
-/// Keys up to the last that a query of the tile sees; all if a query sees none, whose shares then
-/// follow from the hidden ones.
-int64_t seen_keys(const Head& h, int64_t query, int64_t rows) {
+/// The head with the keys from the first block to the last key that some query of the tile sees;
+/// with all if a query sees none, whose shares then follow from the hidden ones. Requires packed
+/// keys and a mask of a number for each key.
+Head seen_part(const Head& h, int64_t query, int64_t rows) {
   const int64_t masks = h.mask_stride == 0 ? 1 : rows;
-  int64_t seen = 0;
+  int64_t begin = h.keys;
+  int64_t end = 0;
   for (int64_t r = 0; r < masks; ++r) {
     const float* mask = h.mask + (query + r) * h.mask_stride;
-    int64_t end = h.keys;
-    while (end > 0 && mask[end - 1] <= kHidden) --end;
-    if (end == 0) return h.keys;
-    seen = std::max(seen, end);
+    int64_t last = h.keys;
+    while (last > 0 && mask[last - 1] <= kHidden) --last;
+    if (last == 0) return h;
+    int64_t first = 0;
+    while (mask[first] <= kHidden) ++first;
+    begin = std::min(begin, first / kKeyBlock * kKeyBlock);
+    end = std::max(end, last);
   }
-  return seen;
+  Head part = h;
+  part.keys = end - begin;
+  part.packed_keys += begin * h.depth;
+  part.value += begin * h.value_stride;
+  part.mask += begin;
+  return part;
 }
 
 bool are_finite_here(const float* source, int64_t rows, int64_t stride, int64_t width) {
@@ -349,12 +359,11 @@ template <bool kIsPacked>
 void attend_tiles(const Head& h, int64_t begin, int64_t end, float* scratch) {
   constexpr int kMost = kIsPacked ? kMostRows : kMostPlainRows;
   static constexpr auto kTable = table_of<kIsPacked>(std::make_integer_sequence<int, kMost>());
-  const bool leaves_out = h.are_finite && h.mask && h.mask_step != 0;
-  Head seen = h;
+  const bool leaves_out = kIsPacked && h.are_finite && h.mask && h.mask_step != 0;
   for (int64_t tiles = (end - begin + kMost - 1) / kMost; tiles > 0; --tiles) {
     const int64_t rows = (end - begin + tiles - 1) / tiles;
-    if (leaves_out) seen.keys = seen_keys(h, begin, rows);
-    kTable[static_cast<size_t>(rows) - 1](seen, begin, scratch);
+    kTable[static_cast<size_t>(rows) - 1](leaves_out ? seen_part(h, begin, rows) : h, begin,
+                                          scratch);
     begin += rows;
   }
 }

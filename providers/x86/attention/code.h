@@ -39,7 +39,7 @@ struct Head {
   /// may make NaN.
   bool hides = false;
   /// Of all keys and values: a key that the mask hides then has a share of 0 and adds nothing, and
-  /// those behind the last that some query of a tile sees are left out.
+  /// those before the first and behind the last that some query of a tile sees are left out.
   bool are_finite = false;
   float* target = nullptr;
   int64_t target_stride = 0;

@@ -405,11 +405,13 @@ def test_rows_that_are_masked_whole(agrees, queries, keys, constant):
 
 @pytest.mark.parametrize("least", [LEAST, np.float32(-np.inf)])
 @pytest.mark.parametrize("queries, keys, before", [(60, 60, 0), (33, 90, 57), (100, 100, 40)])
+@pytest.mark.parametrize("window", [1000, 20])
 @pytest.mark.parametrize("spoilt", ["", "k", "v"])
-def test_keys_behind_the_last_that_is_seen(agrees, least, queries, keys, before, spoilt):
-    """A causal mask: what it hides counts for nothing, unless it is not a number."""
+def test_keys_beside_those_that_are_seen(agrees, least, queries, keys, before, window, spoilt):
+    """A causal mask, and one of a window: what it hides counts for nothing, unless it is not a number."""
     text = PLAIN.replace("Softmax<axis=-1>(d)", "Softmax<axis=-1>(a)").replace("p = ", "a = Add(d, m)\n p = ")
-    inputs = {**heads(1, 2, queries, keys, 16, 24), "m": np.where(np.tri(queries, keys, before, dtype=bool), np.float32(0), least)}
+    seen = np.tri(queries, keys, before, dtype=bool) & ~np.tri(queries, keys, before - window, dtype=bool)
+    inputs = {**heads(1, 2, queries, keys, 16, 24), "m": np.where(seen, np.float32(0), least)}
     if spoilt:
         inputs[spoilt][0, 1, -1] = np.nan
     assert agrees(*small_graph(text, inputs, SCALE)) == ["x86.attention"] * 6
