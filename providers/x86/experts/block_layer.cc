@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experts/block_layer.h"
-
+// Layers of QMoE. Inputs of a layer: weights uint8 [experts, columns, inner * bits / 8], low bits
+// first; scales f32 [experts, columns] or, in blocks, [experts, columns, blocks]; zero points
+// (optional) as the scales, packed as the weights are along the last axis.
 #include <algorithm>
 #include <array>
 
+#include "experts/layer.h"
 #include "fuse/constants.h"
 #include "matmul/nbits/tiled_rows.h"
 #include "matmul/nbits/weights.h"
@@ -156,8 +158,6 @@ class BlockLayer final : public ExpertLayer {
   std::vector<float> bias_;
 };
 
-}  // namespace
-
 LayerShape block_layer_shape(const sdk::NodeView& node, const LayerInputs& inputs) {
   const BlockForm form = form_of(node, inputs);
   return {form.experts, form.columns, form.inner};
@@ -196,5 +196,9 @@ std::unique_ptr<ExpertLayer> make_block_layer(const gantry_host* host, const sdk
   ExpertMatrix matrix(form, weights, node, inputs);
   return std::make_unique<BlockLayer>(host, weights, matrix);
 }
+
+}  // namespace
+
+const LayerKind kBlockLayers = {block_layer_shape, block_layer_refusal, make_block_layer};
 
 }  // namespace gantry::x86

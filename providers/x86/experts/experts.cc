@@ -11,8 +11,7 @@
 #include <optional>
 
 #include "eltwise/code.h"
-#include "experts/block_layer.h"
-#include "experts/float_layer.h"
+#include "experts/layer.h"
 #include "experts/routes.h"
 #include "fuse/kernels.h"
 #include "matmul/nbits/code.h"
@@ -29,23 +28,16 @@ struct Form {
   std::array<LayerInputs, 3> layers;
   int given_shares = kNoInput;  ///< f32: what each expert counts for each token; optional
   Shares shares = Shares::kOfChosen;
-  LayerShape (*shape)(const sdk::NodeView& node, const LayerInputs& inputs);
-  std::string (*refusal)(const sdk::NodeView& node, const LayerInputs& inputs);
-  std::unique_ptr<ExpertLayer> (*make)(const gantry_host* host, const sdk::NodeView& node,
-                                       const LayerInputs& inputs, bool are_pairs);
+  const LayerKind* kind;
 };
 
 constexpr Form kMoe = {.layers = {{{"fc1", 2, 3}, {"fc2", 4, 5}, {"fc3", 6, 7}}},
                        .shares = Shares::kOfAll,
-                       .shape = float_layer_shape,
-                       .refusal = float_layer_refusal,
-                       .make = make_float_layer};
+                       .kind = &kFloatLayers};
 constexpr Form kQmoe = {
     .layers = {{{"fc1", 2, 4, 3, 11}, {"fc2", 5, 7, 6, 12}, {"fc3", 8, 10, 9, 13}}},
     .given_shares = 14,
-    .shape = block_layer_shape,
-    .refusal = block_layer_refusal,
-    .make = make_block_layer};
+    .kind = &kBlockLayers};
 constexpr int kFirstOfFewBits = 15;  // of QMoE: scales of floats of 4 and 8 bits
 constexpr int kEndOfFewBits = 21;
 
@@ -125,7 +117,7 @@ class ExpertsKernel final : public sdk::Kernel {
     beta_.fill(node.get_float("activation_beta", 0));
     const gantry_host* host = args.index.host();
     const auto make = [&](Place place, bool are_pairs) {
-      return form_->make(host, node, form_->layers[place], are_pairs);
+      return form_->kind->make(host, node, form_->layers[place], are_pairs);
     };
     first_ = make(kFirst, gating.fusion == SwigluFusion::kPairs);
     second_ = make(kSecond, false);
@@ -260,18 +252,19 @@ std::string experts_refusal(const GraphIndex& index, const Fusion& fusion) {
   const Gating gating(node);
   for (const Place place : {kFirst, kSecond, kThird}) {
     if (place == kThird && !gating.has_third) continue;
-    if (std::string reason = form.refusal(node, form.layers[place]); !reason.empty()) return reason;
+    if (std::string reason = form.kind->refusal(node, form.layers[place]); !reason.empty())
+      return reason;
   }
   if (gating.is_swiglu() ? !gating.is_fused() && !gating.has_third
                          : gating.activation != "identity" && !operation_of(gating.activation))
     return "its activation is not known";
-  const LayerShape first = form.shape(node, form.layers[kFirst]);
-  const LayerShape second = form.shape(node, form.layers[kSecond]);
+  const LayerShape first = form.kind->shape(node, form.layers[kFirst]);
+  const LayerShape second = form.kind->shape(node, form.layers[kSecond]);
   const int64_t parts = gating.is_fused() ? 2 : 1;
   bool fits = second.experts == first.experts && first.columns == parts * second.inner &&
               second.columns == first.inner;
   if (gating.has_third) {
-    const LayerShape third = form.shape(node, form.layers[kThird]);
+    const LayerShape third = form.kind->shape(node, form.layers[kThird]);
     fits = fits && third.experts == first.experts && third.inner == first.inner &&
            third.columns == second.inner;
   }

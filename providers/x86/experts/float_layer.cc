@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experts/float_layer.h"
-
+// Layers of MoE: a packed matmul for each expert.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <vector>
 
+#include "experts/layer.h"
 #include "matmul/packed/layer.h"
 
 namespace gantry::x86 {
@@ -71,8 +71,6 @@ class FloatLayer final : public ExpertLayer {
   std::vector<PackedMatMul> matrices_;
 };
 
-}  // namespace
-
 LayerShape float_layer_shape(const sdk::NodeView& node, const LayerInputs& inputs) {
   const sdk::ValueView weights = node.input(inputs.weights);
   return {weights.extent(0), weights.extent(1), weights.extent(2)};
@@ -94,5 +92,9 @@ std::unique_ptr<ExpertLayer> make_float_layer(const gantry_host* host, const sdk
   const LayerWeights weights(node, inputs, float_layer_shape(node, inputs), are_pairs);
   return std::make_unique<FloatLayer>(host, weights, node.input(inputs.weights).constant()->data);
 }
+
+}  // namespace
+
+const LayerKind kFloatLayers = {float_layer_shape, float_layer_refusal, make_float_layer};
 
 }  // namespace gantry::x86

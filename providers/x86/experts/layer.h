@@ -6,6 +6,7 @@
 #include <gantry/sdk/kernel.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ constexpr int kNoInput = -1;
 /// Inputs of the node that belong to a layer, by position.
 struct LayerInputs {
   const char* name;  ///< as ONNX Runtime's documentation has it: "fc1"
-  int weights;       ///< [experts, columns, inner]: f32, or packed (experts/block_layer.h)
+  int weights;       ///< [experts, columns, inner]: f32, or packed (experts/block_layer.cc)
   int bias;          ///< f32 [experts, columns]; optional
   int scales = kNoInput;
   int zeros = kNoInput;
@@ -71,5 +72,21 @@ class ExpertLayer {
  private:
   LayerShape shape_;
 };
+
+/// How layers of an operator are made.
+struct LayerKind {
+  /// Of the weights' extents and the node's attributes. Requires weights of rank 3.
+  LayerShape (*shape)(const sdk::NodeView& node, const LayerInputs& inputs);
+  /// Why a layer cannot be packed, a sentence without a final stop; empty: it can.
+  std::string (*refusal)(const sdk::NodeView& node, const LayerInputs& inputs);
+  /// Requires that there is no refusal. `are_pairs`: as of LayerWeights. Errors: OUT_OF_MEMORY.
+  std::unique_ptr<ExpertLayer> (*make)(const gantry_host* host, const sdk::NodeView& node,
+                                       const LayerInputs& inputs, bool are_pairs);
+};
+
+/// Of MoE: the experts' matrices are f32.
+extern const LayerKind kFloatLayers;
+/// Of QMoE: the experts' matrices stay in 2, 4 or 8 bits in memory, in blocks that share a scale.
+extern const LayerKind kBlockLayers;
 
 }  // namespace gantry::x86
