@@ -3,7 +3,7 @@
 also in libraries and in code that they generate. It watches the release build, so that nothing is compiled again, on a CPU with AVX2.
 
     ctest_folder(release)    a folder for `ctest --test-dir` with the C++ tests of a build, each under memcheck
-    watched_python(folder)   the environment's Python under memcheck; what it starts is not watched
+    watched_python(name)     the environment's Python under memcheck; what it starts is not watched
 
 Why not MemorySanitizer: docs/decisions/0082-memcheck.md.
 """
@@ -28,7 +28,7 @@ UNWATCHED = {
     "cuda_conformance": "starts a process for each case, and those are not watched",
     "FileWatchTest.ReadsZerosWhereTheFileEnds": "handles SIGBUS by a mapping, behind memcheck's back",
     "MessageChannelTest.TellsOfDescriptorsThatThisProcessHasNoRoomFor": "sets a limit, which memcheck takes for its own",
-    "SharedArena.FitsIntoALittleAddressSpace": "sets a limit, which memcheck takes for its own",
+    "SharedArena.FitsIntoALittleAddressSpace": "expects room for 256 GiB, which there is not under memcheck",
     "StartChild.TellsWhatFailed": "memcheck starts a program that is missing, and sees it end",
     "WorkerProcess.IsRefusedWhenItsProgramIsNone": "memcheck starts a program that is none, and sees it end",
     "AllocationCounter": "counts calls of malloc, which are memcheck's",
