@@ -105,7 +105,15 @@ inline u32 pair_of(float low, float high) {
   return (u32)store<T>(low).bits | (u32)store<T>(high).bits << 16;
 }
 
-#ifndef GANTRY_EMULATED
+#ifdef GANTRY_EMULATED
+inline void emulated_floats(float* to, u32 pair) {
+  for (int i = 0; i < 2; ++i) {
+    T element;
+    element.bits = (u16)(pair >> i * 16);
+    to[i] = load(element);
+  }
+}
+#else
 inline void multiply_add_of(f16, float* c, const u32* a, const u32* b) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, "
@@ -127,21 +135,18 @@ inline void multiply_add_of(bf16, float* c, const u32* a, const u32* b) {
 // of rows 2 t and 2 t + 8 of column g, of c elements 2 t and 2 t + 1 of rows g and g + 8.
 inline void multiply_add(float* c, const u32* a, const u32* b) {
 #ifdef GANTRY_EMULATED
-  static u32 left[1024][4], right[1024][2];
+  // What each thread gives, as pairs of floats.
+  static float left[1024][4][2], right[1024][2][2];
   const int first = (int)threadIdx.x & ~31;
   const int lane = (int)threadIdx.x & 31;
-  for (int i = 0; i < 4; ++i) left[threadIdx.x][i] = a[i];
-  for (int i = 0; i < 2; ++i) right[threadIdx.x][i] = b[i];
+  for (int i = 0; i < 4; ++i) emulated_floats(left[threadIdx.x][i], a[i]);
+  for (int i = 0; i < 2; ++i) emulated_floats(right[threadIdx.x][i], b[i]);
   __syncwarp();
   for (int i = 0; i < 4; ++i) {
     const int column = lane % 4 * 2 + i % 2;
     for (int k = 0; k < 16; ++k) {
-      const u32 x = left[first + lane / 4 * 4 + k % 8 / 2][i / 2 + k / 8 * 2];
-      const u32 y = right[first + column * 4 + k % 8 / 2][k / 8];
-      T factors[2];
-      factors[0].bits = (u16)(x >> k % 2 * 16);
-      factors[1].bits = (u16)(y >> k % 2 * 16);
-      c[i] += load(factors[0]) * load(factors[1]);
+      c[i] += left[first + lane / 4 * 4 + k % 8 / 2][i / 2 + k / 8 * 2][k % 2] *
+              right[first + column * 4 + k % 8 / 2][k / 8][k % 2];
     }
   }
   __syncwarp();

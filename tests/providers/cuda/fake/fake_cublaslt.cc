@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "enqueue.h"
 #include "numbers.h"
@@ -65,25 +66,38 @@ struct Work {
   void* d_data;
   double alpha, beta;
 
-  [[nodiscard]] double factor(const void* data, int type, int64_t at) const {
-    const double exact = read(data, number_of(type), at);
-    return product.compute == kComputeTf32 ? to_tf32(exact) : exact;
+  // Operand `layout` of batch entry n as [inner, outer] numbers, of which each is read many times.
+  [[nodiscard]] std::vector<double> factors(const void* data, const Layout& layout,
+                                            bool is_inner_first, int64_t n, int64_t inner,
+                                            int64_t outer) const {
+    std::vector<double> result;
+    result.reserve(static_cast<size_t>(inner * outer));
+    for (int64_t k = 0; k < inner; ++k) {
+      for (int64_t i = 0; i < outer; ++i) {
+        const int64_t at = is_inner_first ? i * layout.leading + k : k * layout.leading + i;
+        const double exact = read(data, number_of(layout.type), n * layout.stride + at);
+        result.push_back(product.compute == kComputeTf32 ? to_tf32(exact) : exact);
+      }
+    }
+    return result;
   }
 
   void run() const {
     const int64_t inner = product.transpose_a != 0 ? a.rows : a.columns;
+    const auto rows = static_cast<size_t>(d.rows);
+    std::vector<double> sums(rows);
     for (int64_t n = 0; n < d.batch; ++n) {
+      const auto left = factors(a_data, a, product.transpose_a != 0, n, inner, d.rows);
+      const auto right = factors(b_data, b, product.transpose_b == 0, n, inner, d.columns);
       for (int64_t column = 0; column < d.columns; ++column) {
+        std::fill(sums.begin(), sums.end(), 0);
+        for (int64_t k = 0; k < inner; ++k) {
+          const double factor = right[static_cast<size_t>(k * d.columns + column)];
+          const double* of_rows = left.data() + k * d.rows;
+          for (size_t row = 0; row < rows; ++row) sums[row] += of_rows[row] * factor;
+        }
         for (int64_t row = 0; row < d.rows; ++row) {
-          double sum = 0;
-          for (int64_t k = 0; k < inner; ++k) {
-            const int64_t left =
-                product.transpose_a != 0 ? row * a.leading + k : k * a.leading + row;
-            const int64_t right =
-                product.transpose_b != 0 ? k * b.leading + column : column * b.leading + k;
-            sum += factor(a_data, a.type, n * a.stride + left) *
-                   factor(b_data, b.type, n * b.stride + right);
-          }
+          double sum = sums[static_cast<size_t>(row)];
           sum *= alpha;
           const int64_t at = column * d.leading + row;
           if (beta != 0) sum += beta * read(c_data, number_of(c.type), n * c.stride + at);

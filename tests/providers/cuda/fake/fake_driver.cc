@@ -28,6 +28,7 @@
 
 #include "../../../../providers/cuda/driver/driver.h"
 #include "fake_event.h"
+#include "fake_memory.h"
 #include "fake_stream.h"
 
 using namespace gantry::test;  // NOLINT(google-build-using-namespace): all of it is its own
@@ -237,8 +238,8 @@ EXPORT int cuMemAllocFromPoolAsync(unsigned long long* out, size_t bytes, void*,
   const std::lock_guard<std::mutex> lock(w.mutex);
   if (bytes > w.settings.memory || w.counters.device_bytes > w.settings.memory - bytes)
     return kNoMemory;
-  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  std::memset(memory, 0xff, bytes);  // a read before a write shows as NaN
+  void* const memory = take_memory(bytes);
+  if (!memory) return kNoMemory;
   w.blocks[reinterpret_cast<uintptr_t>(memory)] = {bytes, current_context};
   w.counters.device_bytes += bytes;
   *out = reinterpret_cast<uintptr_t>(memory);
@@ -251,8 +252,8 @@ EXPORT int cuMemFreeAsync(unsigned long long address, void*) {
   const auto found = w.blocks.find(address);
   if (found == w.blocks.end()) return kInvalid;
   w.counters.device_bytes -= found->second.bytes;
+  give_memory(reinterpret_cast<void*>(address), found->second.bytes);
   w.blocks.erase(found);
-  std::free(reinterpret_cast<void*>(address));
   return kOk;
 }
 EXPORT int cuMemHostAlloc(void** out, size_t bytes, unsigned) {
