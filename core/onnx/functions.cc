@@ -16,6 +16,7 @@
 
 #include "onnx/bodies/body_text.h"
 #include "onnx/gradient/gradient.h"
+#include "onnx/messages/body_domain.h"
 #include "onnx/messages/payload.h"
 #include "onnx/schema/gradient_schema.h"
 #include "onnx/schema/schema.h"
@@ -27,8 +28,30 @@ namespace {
 // Domain of temporary functions with one call each, for the inliner.
 constexpr char kCallBodies[] = "gantry.call_bodies";
 
+// The call as nodes of the graph have it.
 FunctionCall call_of(const onnx::NodeProto& node) {
-  return {node.domain(), node.op_type(), node.overload()};
+  return {is_onnx_domain(node.domain()) ? "" : node.domain(), node.op_type(), node.overload()};
+}
+
+// What the bodies of bodies/ are written for: the lowest opset that they adapt to,
+// and the one that has all that they use.
+constexpr int kLowestBodyOpset = 13;
+constexpr int kBodyOpset = 21;
+
+// True for a schema of bodies/, false for one of the library.
+bool is_made_here(const onnx::OpSchema& schema) { return schema.file() == kSchemaFile; }
+
+// Makes a body that is written for kBodyOpset one of a model with an older opset: its operators
+// are those of kBodyDomain. Nodes of "ai.onnx" are the model's own (decoder_loop.h).
+void move_to_body_domain(onnx::FunctionProto& body) {
+  const auto move = [](auto& nodes) {
+    for (onnx::NodeProto& node : nodes) {
+      if (node.domain().empty()) node.set_domain(kBodyDomain);
+    }
+  };
+  move(*body.mutable_node());
+  for (onnx::NodeProto& node : *body.mutable_node())
+    onnx::for_each_body(node, [&](onnx::GraphProto& graph) { move(*graph.mutable_node()); });
 }
 
 const onnx::FunctionProto* find_local(const onnx::ModelProto& model, const FunctionCall& call) {
@@ -92,10 +115,14 @@ class CallBodies {
   [[nodiscard]] bool is_full() const { return count_ >= 5000; }
 
   template <class Proto>
-  static void add_import(Proto& proto) {
+  static void add_import(Proto& proto, const char* domain = kCallBodies, int version = 1) {
+    const auto& all = proto.opset_import();
+    if (std::any_of(all.begin(), all.end(),
+                    [&](const auto& known) { return known.domain() == domain; }))
+      return;
     onnx::OperatorSetIdProto* import = proto.add_opset_import();
-    import->set_domain(kCallBodies);
-    import->set_version(1);
+    import->set_domain(domain);
+    import->set_version(version);
   }
 
   void graph(onnx::GraphProto& graph, ValueTypes types) {
@@ -104,16 +131,19 @@ class CallBodies {
     for (const auto& info : graph.output()) types[info.name()] = &info.type();
     for (const auto& tensor : graph.initializer()) types[tensor.name()] = initializer_type(tensor);
     for (onnx::NodeProto& node : *graph.mutable_node()) {
+      const FunctionCall call = call_of(node);
+      if (call.domain != kCallBodies && !is_full() && wanted_(call)) {
+        // Functions in the differentiated part are inlined first; the next round has their nodes
+        // and types.
+        if (is_gradient(call) && replace_differentiated(graph, node, types)) continue;
+        // The bodies that a call has as attributes become part of its own body: the next round has
+        // them, with types.
+        if (replace(graph, node, call, types)) continue;
+      }
       for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
         if (attribute.has_g()) this->graph(*attribute.mutable_g(), types);
         for (onnx::GraphProto& body : *attribute.mutable_graphs()) this->graph(body, types);
       }
-      const FunctionCall call = call_of(node);
-      if (call.domain == kCallBodies || is_full() || !wanted_(call)) continue;
-      // Functions in the differentiated part are inlined first; the next round has their nodes and
-      // types.
-      if (is_gradient(call) && replace_differentiated(graph, node, types)) continue;
-      replace(graph, node, call, types);
     }
   }
 
@@ -150,7 +180,7 @@ class CallBodies {
     std::optional<onnx::FunctionProto> body =
         local               ? *local
         : is_gradient(call) ? gradient_body(graph, node, types, opsets_.at(""))
-                            : build(node, call, types);
+                            : build(node, types);
     if (body) put(node, call, local != nullptr, *body);
     return body.has_value();
   }
@@ -159,6 +189,7 @@ class CallBodies {
   void put(onnx::NodeProto& node, const FunctionCall& call, bool is_local,
            onnx::FunctionProto& body) {
     name_parts(node.name(), body);
+    take_own_nodes(body);
     if (is_local) replace_inner(body);
     separate_outputs(body);
     body.set_domain(kCallBodies);
@@ -173,6 +204,17 @@ class CallBodies {
     node.set_op_type(body.name());
     node.clear_overload();
     model_.add_functions()->Swap(&body);
+  }
+
+  // Nodes of "ai.onnx" are of the model's opset.
+  static void take_own_nodes(onnx::FunctionProto& body) {
+    const auto take = [](onnx::NodeProto& node) { node.set_domain(normal_domain(node.domain())); };
+    for (onnx::NodeProto& node : *body.mutable_node()) {
+      take(node);
+      onnx::for_each_body(node, [&](onnx::GraphProto& graph) {
+        for (onnx::NodeProto& inner : *graph.mutable_node()) take(inner);
+      });
+    }
   }
 
   // The inliner needs a node for each output: adds an Identity for an output that is an input.
@@ -211,15 +253,37 @@ class CallBodies {
     return inputs;
   }
 
-  std::optional<onnx::FunctionProto> build(const onnx::NodeProto& node, const FunctionCall& call,
-                                           const ValueTypes& types) {
-    const onnx::OpSchema* schema = find_schema(opsets_, call);
+  // The body of an operator's schema. If the model's opset of ai.onnx is older than what the body
+  // is written for, it has nodes of kBodyDomain.
+  std::optional<onnx::FunctionProto> build(const onnx::NodeProto& node, const ValueTypes& types) {
+    const onnx::OpSchema* schema =
+        find_schema(opsets_, {node.domain(), node.op_type(), node.overload()});
     if (!schema) return std::nullopt;
-    const int opset = opsets_.at(call.domain);
-    if (schema->HasFunction()) {
-      if (const onnx::FunctionProto* body = schema->GetFunction(opset)) return *body;
+    const auto own = opsets_.find("");
+    const int opset = own == opsets_.end() ? 0 : own->second;
+    // The library's bodies are for the opset of their operators.
+    const bool is_of_model =
+        node.domain() != kBodyDomain && (!is_made_here(*schema) || opset >= kLowestBodyOpset);
+    if (is_of_model) {
+      auto body = build_for(node, *schema, types, opset);
+      if (body || !is_made_here(*schema) || opset >= kBodyOpset) return body;
     }
-    if (!schema->HasContextDependentFunction()) return std::nullopt;
+    auto body = build_for(node, *schema, types, kBodyOpset);
+    if (!body) return body;
+    move_to_body_domain(*body);
+    add_import(model_, kBodyDomain, kBodyOpset);
+    return body;
+  }
+
+  // The same, written for that opset of ai.onnx.
+  std::optional<onnx::FunctionProto> build_for(const onnx::NodeProto& node,
+                                               const onnx::OpSchema& schema,
+                                               const ValueTypes& types, int onnx_opset) {
+    const int opset = opsets_.at(node.domain());
+    if (schema.HasFunction()) {
+      if (const onnx::FunctionProto* body = schema.GetFunction(opset)) return *body;
+    }
+    if (!schema.HasContextDependentFunction()) return std::nullopt;
     const std::vector<onnx::TypeProto> inputs = input_types(node, types);
     // The schema is that of the node's domain version; its body uses another domain, whose version
     // is passed as an attribute.
@@ -227,11 +291,13 @@ class CallBodies {
     onnx::AttributeProto& version = *told.add_attribute();
     version.set_name(kOnnxOpset);
     version.set_type(onnx::AttributeProto::INT);
-    const auto onnx_opset = opsets_.find("");
-    version.set_i(onnx_opset == opsets_.end() ? 13 : onnx_opset->second);
+    version.set_i(onnx_opset);
     const onnx::FunctionBodyBuildContextImpl context(told, inputs);
     onnx::FunctionProto body;
-    if (schema->BuildContextDependentFunction(context, body, opset)) return body;
+    if (schema.BuildContextDependentFunction(context, body, opset)) {
+      refusals_.erase(node.name());
+      return body;
+    }
     if (!refusal_of(body).empty()) refusals_[node.name()] = refusal_of(body);
     return std::nullopt;
   }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "onnx/messages/body_domain.h"
 #include "onnx/schema/schema.h"
 
 namespace gantry {
@@ -213,9 +214,10 @@ class GraphImporter {
   }
 
   void import_node(const onnx::NodeProto& proto) {
-    if (proto.op_type() == "Constant" && proto.domain().empty() && proto.output_size() == 0) return;
+    const std::string domain = is_onnx_domain(proto.domain()) ? "" : proto.domain();
+    if (proto.op_type() == "Constant" && domain.empty() && proto.output_size() == 0) return;
     Node* node =
-        graph_->add_node(proto.op_type(), proto.domain(), context_.version_of(proto), proto.name());
+        graph_->add_node(proto.op_type(), domain, context_.version_of(proto), proto.name());
     node->overload = proto.overload();
     for (const std::string& name : proto.input())
       graph_->add_input(node, name.empty() ? nullptr : resolve(name));

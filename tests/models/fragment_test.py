@@ -14,6 +14,7 @@ import pytest
 from broken_models import make_model, value
 from compare_models import assert_close
 from fill_weights import fill_weights
+from microsoft_models import layer_of, random
 from model_files import light_file, model_file
 from onnx import TensorProto, helper, numpy_helper
 
@@ -175,6 +176,15 @@ def test_functions_come_along(tmp_path):
     model = helper.make_model(graph, opset_imports=opsets, functions=[inner, outer], ir_version=9)
     fragment, _ = check_fragment(model, ["curve"], {"x": GENERATOR.standard_normal((2, 300), np.float32)}, tmp_path)
     assert sorted(function.name for function in fragment.functions) == ["Curve", "Shift"]
+
+
+def test_a_body_under_an_older_opset(tmp_path):
+    """The nodes of the body are of a newer opset than those beside it, which are converted."""
+    model = layer_of(11)
+    names = [node.node for node in gantry.Session(model, device="CPU", config={"session": {"optimization": "none"}}).placement.nodes]
+    feeds = {"x": random(2, 5, 32), "mask": np.array([[1] * 5, [1, 1, 0, 0, 0]], np.int32)}
+    fragment, _ = check_fragment(model, names, feeds, tmp_path)
+    assert len(fragment.graph.node) >= len(names) > 30
 
 
 def test_nodes_of_several_opsets(tmp_path):

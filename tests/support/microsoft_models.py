@@ -102,3 +102,20 @@ def seen(inputs, whole):
     """The keys that the rows have: what stands behind them may be anything."""
     ends = inputs["seqlens_k"] + 1
     return np.concatenate([whole[row, :, :end].reshape(-1) for row, end in enumerate(ends)])
+
+
+def layer_of(opset):
+    """A layer of BERT as ONNX Runtime optimizes one, between nodes of the model's own opset: axes that are attributes."""
+    nodes = [helper.make_node("Unsqueeze", ["mask"], ["mask_rows"], axes=[1]), helper.make_node("Squeeze", ["mask_rows"], ["mask_again"], axes=[1]),
+             helper.make_node("Attention", ["x", "W", "b", "mask_again"], ["a"], domain="com.microsoft", num_heads=N),
+             helper.make_node("SkipLayerNormalization", ["a", "x", "gamma", "beta"], ["n"], domain="com.microsoft"),
+             helper.make_node("MatMul", ["n", "W_up"], ["u"]), helper.make_node("BiasGelu", ["u", "b_up"], ["g"], domain="com.microsoft"),
+             helper.make_node("MatMul", ["g", "W_down"], ["d"]), helper.make_node("ReduceSum", ["d"], ["s"], axes=[1], keepdims=0),
+             helper.make_node("Softmax", ["s"], ["y"], axis=1)]
+    weights = {"W": random(N * W, 3 * N * W), "b": random(3 * N * W), "gamma": random(N * W), "beta": random(N * W), "W_up": random(N * W, 64), "b_up": random(64),
+               "W_down": random(64, N * W)}
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "length", N * W]),
+                                           helper.make_tensor_value_info("mask", TensorProto.INT32, ["batch", "length"])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(value, name) for name, value in weights.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)], ir_version=6)

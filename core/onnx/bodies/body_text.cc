@@ -64,7 +64,7 @@ std::string cast_to(int type) { return " = Cast<to = " + std::to_string(type) + 
 
 onnx::OpSchema microsoft_schema(const char* name, const std::vector<Formal>& inputs,
                                 const std::vector<Formal>& outputs) {
-  onnx::OpSchema schema(name, "gantry", 0);
+  onnx::OpSchema schema(name, kSchemaFile, 0);
   schema.SetDomain("com.microsoft").SinceVersion(1).AllowUncheckedAttributes();
   const auto describe = [&](const std::vector<Formal>& formals, bool is_output) {
     for (size_t i = 0; i < formals.size(); ++i) {

@@ -39,6 +39,9 @@ int type_of(const BodyContext& context, int input);
 /// The middle part of a line with a Cast: "y" + cast_to(type) + "x)".
 std::string cast_to(int type);
 
+/// What schemas that are made in this folder say of their file.
+inline const std::string kSchemaFile = "gantry";
+
 /// An input or output of a schema.
 struct Formal {
   const char* name;
@@ -62,6 +65,8 @@ class BodyText {
  public:
   explicit BodyText(onnx::FunctionProto& function) : function_(function), builder_(function) {}
 
+  [[nodiscard]] const onnx::FunctionProto& function() const { return function_; }
+
   /// As the free function.
   bool refuse(std::string why) { return gantry::refuse(function_, std::move(why)); }
 
@@ -69,6 +74,7 @@ class BodyText {
   void add(const std::string& line) { builder_.Add(line.c_str()); }
   /// Adds nodes, one per line.
   void add_lines(std::string_view lines);
+  void add_node(onnx::NodeProto node) { *function_.add_node() = std::move(node); }
   /// Copies these attributes of the call, as far as it has them, to the last node.
   void copy_attributes(const BodyContext& context, std::initializer_list<const char*> names);
   /// Adds a node with an attribute.

@@ -103,7 +103,7 @@ void infer(onnx::InferenceContext& context) {
 }  // namespace
 
 onnx::OpSchema matmul_nbits_schema() {
-  onnx::OpSchema schema("MatMulNBits", "gantry", 0);
+  onnx::OpSchema schema("MatMulNBits", kSchemaFile, 0);
   schema.SetDomain("com.microsoft").SinceVersion(1);
   const std::vector<std::string> floats = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
   schema.Input(0, "A", "", "T1")

@@ -130,7 +130,7 @@ enum Embedding : int {
   kScale,
   kShift,
   kMask,
-  kPositions
+  kPositionIds
 };
 
 bool build_embedding(const BodyContext& context, const OpSchema& schema,
@@ -144,7 +144,7 @@ bool build_embedding(const BodyContext& context, const OpSchema& schema,
   body.set_type(type);
   body.add("words = Gather(word_embedding, input_ids)");
   std::string positions = "position_ids";
-  if (!context.hasInput(kPositions)) {
+  if (!context.hasInput(kPositionIds)) {
     body.extent("length", "input_ids", 1);
     body.count("positions", "length");
     positions = "positions";

@@ -148,7 +148,7 @@ constexpr auto kOptional = onnx::OpSchema::Optional;
 }  // namespace
 
 onnx::OpSchema qgemm_schema() {
-  onnx::OpSchema schema("QGemm", "gantry", 0);
+  onnx::OpSchema schema("QGemm", kSchemaFile, 0);
   schema.SetDomain("com.microsoft").SinceVersion(1);
   const std::vector<std::string> bytes = {"tensor(uint8)", "tensor(int8)"};
   schema.Input(0, "A", "", "TA")
@@ -174,7 +174,7 @@ onnx::OpSchema qgemm_schema() {
 }
 
 onnx::OpSchema qlinear_concat_schema() {
-  onnx::OpSchema schema("QLinearConcat", "gantry", 0);
+  onnx::OpSchema schema("QLinearConcat", kSchemaFile, 0);
   schema.SetDomain("com.microsoft").SinceVersion(1);
   const std::vector<std::string> bytes = {"tensor(uint8)", "tensor(int8)"};
   schema.Input(0, "Y_scale", "", "TF")
@@ -193,7 +193,7 @@ onnx::OpSchema qlinear_concat_schema() {
 }
 
 onnx::OpSchema qlinear_softmax_schema() {
-  onnx::OpSchema schema("QLinearSoftmax", "gantry", 0);
+  onnx::OpSchema schema("QLinearSoftmax", kSchemaFile, 0);
   schema.SetDomain("com.microsoft").SinceVersion(1);
   schema.Input(0, "X", "", "T")
       .Input(1, "X_scale", "", "TF")

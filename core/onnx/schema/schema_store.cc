@@ -8,6 +8,7 @@
 
 #include "onnx/bodies/microsoft.h"
 #include "onnx/bodies/nchwc_operators.h"
+#include "onnx/messages/body_domain.h"
 #include "onnx/schema/data_propagation.h"
 #include "onnx/schema/gradient_schema.h"
 #include "onnx/schema/schema_table.h"
@@ -79,6 +80,7 @@ const onnx::OpSchema* SchemaStore::microsoft(const std::string& name, int versio
 
 const onnx::OpSchema* SchemaStore::GetSchema(const std::string& name, int version,
                                              const std::string& domain) const {
+  if (domain == kBodyDomain) return GetSchema(name, version, onnx::ONNX_DOMAIN);
   const MutexLock lock(mutex_);
   if (domain == kMicrosoftDomain || domain == kNchwcDomain) return microsoft(name, version, domain);
   const bool is_preview = domain.starts_with(kPreviewDomains);

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "onnx/messages/body_domain.h"
+
 namespace gantry {
 namespace {
 
@@ -60,7 +62,7 @@ void check_attributes(onnx::ModelProto& model) {
     for (const onnx::AttributeProto& attribute : node.attribute()) {
       check_axis(node, attribute);
       const bool is_equation = node.op_type() == "Einsum" && attribute.name() == "equation";
-      if (node.domain().empty() && is_equation && attribute.ref_attr_name().empty())
+      if (is_onnx_domain(node.domain()) && is_equation && attribute.ref_attr_name().empty())
         check_equation(node, attribute.s());
     }
   });

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "onnx/messages/body_domain.h"
 #include "onnx/messages/payload.h"
 #include "onnx/schema/schema_store.h"
 #include "onnx/validate/library_message.h"
@@ -215,7 +216,7 @@ class Ranks {
 };
 
 bool is_operator(const onnx::NodeProto& node, std::string_view op_type) {
-  return node.domain().empty() && node.op_type() == op_type;
+  return is_onnx_domain(node.domain()) && node.op_type() == op_type;
 }
 
 onnx::GraphProto* body_of(onnx::NodeProto& node, std::string_view name) {

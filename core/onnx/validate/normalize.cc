@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "onnx/bodies/microsoft.h"
+#include "onnx/messages/body_domain.h"
 #include "onnx/schema/schema.h"
 #include "onnx/schema/schema_store.h"
 
@@ -18,7 +19,7 @@ constexpr int64_t kInputsAreDistinct =
     4;  // the first IR version in which initializers need not be inputs
 
 bool is_constant(const onnx::NodeProto& node) {
-  return node.op_type() == "Constant" && node.domain().empty() && node.output_size() == 1 &&
+  return node.op_type() == "Constant" && is_onnx_domain(node.domain()) && node.output_size() == 1 &&
          !node.output(0).empty() && node.attribute_size() == 1 &&
          node.attribute(0).ref_attr_name().empty();
 }
