@@ -19,6 +19,7 @@
 #include "onnx/bodies/expert_operators.h"
 #include "onnx/bodies/fused_operators.h"
 #include "onnx/bodies/gated_operators.h"
+#include "onnx/bodies/generation/generation_operators.h"
 #include "onnx/bodies/matmul_nbits.h"
 #include "onnx/bodies/nchwc_operators.h"
 #include "onnx/bodies/norm_operators.h"
@@ -382,7 +383,7 @@ bool build(const onnx::FunctionProto& function, const onnx::FunctionBodyBuildCon
 
 onnx::OpSchema schema_of(const std::string& text, Result result) {
   const onnx::FunctionProto function = parse_function(text);
-  onnx::OpSchema schema(function.name(), "gantry", 0);
+  onnx::OpSchema schema(function.name(), kSchemaFile, 0);
   schema.SetDomain(kMicrosoftDomain).SinceVersion(1);
   for (int i = 0; i < function.input_size(); ++i) {
     const std::string type = "T" + std::to_string(i);
@@ -421,7 +422,7 @@ std::vector<onnx::OpSchema> microsoft_schemas() {
   schemas.push_back(qlinear_softmax_schema());
   schemas.push_back(dynamic_quantize_lstm_schema());
   for (const auto family : {fused_schemas, tensor_schemas, gated_schemas, block_schemas,
-                            state_schemas, expert_schemas, nchwc_schemas}) {
+                            state_schemas, expert_schemas, nchwc_schemas, generation_schemas}) {
     for (onnx::OpSchema& schema : family()) schemas.push_back(std::move(schema));
   }
   return schemas;

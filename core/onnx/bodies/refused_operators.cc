@@ -18,9 +18,7 @@ constexpr std::string_view kHashes = "hashes of n-grams with a state";
 // The operators of docs/operators-com-microsoft.md that are not supported.
 constexpr RefusedOperator kRefused[] = {
     {"AttnLSTM", "the attention wrapper of LSTM that nothing exports any more"},
-    {"BeamSearch", kGeneration},
     {"DecoderMaskedMultiHeadAttention", "caches written in place; use MultiHeadAttention"},
-    {"GreedySearch", kGeneration},
     {"MatMulFpQ4", "weights packed for one CPU; use MatMulNBits"},
     {"MaxpoolWithMask", "a maximum that a mask cuts short"},
     {"NGramHashMapping", kHashes},

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GreedySearch and BeamSearch of com.microsoft with small decoders, against ONNX Runtime run live."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from generation_models import VOCABULARY, gpt_decoder
+from microsoft_models import model_of
+from onnx import TensorProto, numpy_helper
+
+import gantry
+
+I32, F32 = np.int32, np.float32
+IDS = np.array([[3, 5, 7], [22, 22, 4]], I32)  # the second is padded
+PAD, NO_END = 22, VOCABULARY
+KINDS = {"sequences": TensorProto.INT32, "sequences_scores": TensorProto.FLOAT, "scores": TensorProto.FLOAT}
+SEEDS = range(3)
+
+
+def one(value, dtype=I32):
+    return np.array([value], dtype)
+
+
+def greedy(decoder, ids=IDS, length=12, end=NO_END, min_length=None, repetition_penalty=None, vocab_mask=None, prefix_vocab_mask=None, attention_mask=None, **attributes):
+    inputs = {"input_ids": ids, "max_length": one(length), "min_length": min_length, "repetition_penalty": repetition_penalty, "vocab_mask": vocab_mask,
+              "prefix_vocab_mask": prefix_vocab_mask, "attention_mask": attention_mask}
+    return model_of("GreedySearch", inputs, {"sequences": KINDS["sequences"]}, decoder=decoder, eos_token_id=end, pad_token_id=PAD, **attributes)
+
+
+def beams(decoder, ids=IDS, length=12, end=NO_END, count=3, returned=2, outputs=("sequences", "sequences_scores"), min_length=0, length_penalty=1.0,
+          repetition_penalty=None, vocab_mask=None, prefix_vocab_mask=None, attention_mask=None, **attributes):
+    # ONNX Runtime asks for min_length and length_penalty, which its schema says may be absent.
+    inputs = {"input_ids": ids, "max_length": one(length), "min_length": one(min_length), "num_beams": one(count), "num_return_sequences": one(returned),
+              "length_penalty": one(length_penalty, F32), "repetition_penalty": repetition_penalty, "vocab_mask": vocab_mask, "prefix_vocab_mask": prefix_vocab_mask,
+              "attention_mask": attention_mask}
+    return model_of("BeamSearch", inputs, {name: KINDS[name] for name in outputs}, decoder=decoder, eos_token_id=end, pad_token_id=PAD, **attributes)
+
+
+def run(model, feeds):
+    return gantry.Session(model, device="CPU").run(feeds)
+
+
+def compare(model, feeds):
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    found = run(model, feeds)
+    for name, expected in zip(names, session.run(names, feeds), strict=True):
+        assert found[name].dtype == expected.dtype and found[name].shape == expected.shape
+        np.testing.assert_allclose(found[name], expected, rtol=1e-4, atol=1e-4, err_msg=name)
+    return found
+
+
+def mask_of(*shape):
+    return np.random.default_rng(sum(shape)).integers(0, 2, shape).astype(I32)
+
+
+RULES = {
+    "none": {},
+    "repetition": {"repetition_penalty": one(1.7, F32)},
+    "vocabulary": {"vocab_mask": mask_of(VOCABULARY)},
+    "first_word": {"prefix_vocab_mask": mask_of(2, VOCABULARY)},
+    "mask": {"attention_mask": np.array([[1, 1, 1], [0, 1, 1]], I32)},
+    "mask_within": {"attention_mask": np.array([[1, 0, 1], [0, 1, 1]], I32)},
+    "no_word_twice": {"no_repeat_ngram_size": 1},
+    "no_pair_twice": {"no_repeat_ngram_size": 2},
+    "no_triple_twice": {"no_repeat_ngram_size": 3},
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("rule", RULES)
+def test_greedy_search(rule, seed):
+    compare(*greedy(gpt_decoder(seed), **RULES[rule]))
+
+
+def test_greedy_search_of_at_least_so_many_words():
+    model, feeds = greedy(gpt_decoder(), end=5, min_length=one(9))
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feeds)
+    found = run(model, feeds)["sequences"]
+    np.testing.assert_array_equal(found[:, :9], expected[:, :9])
+    assert (found[:, 3:9] != 5).all() and (found[:, 3:9] != PAD).all()
+
+
+def test_behind_the_end_are_pads():
+    """ONNX Runtime leaves what comes behind the longest sequence unwritten."""
+    model, feeds = greedy(gpt_decoder(), end=5)
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feeds)
+    found = run(model, feeds)["sequences"]
+    np.testing.assert_array_equal(found[:, :7], expected[:, :7])
+    assert (found[:, 6:] == PAD).all() and found[0, 5] != PAD
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("rule", RULES)
+def test_beam_search(rule, seed):
+    compare(*beams(gpt_decoder(seed), end=5, **RULES[rule]))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("options", [
+    {"count": 1, "returned": 1}, {"count": 4, "returned": 4}, {"early_stopping": 1}, {"length_penalty": 0.5}, {"length_penalty": -1.5}, {"min_length": 8},
+    {"ids": np.array([[4, 7, 9, 1]], I32)}, {"length": 4},
+    {"count": 4, "length": 20, "no_repeat_ngram_size": 2, "length_penalty": 0.7, "min_length": 6, "repetition_penalty": one(1.2, F32)},
+], ids=str)
+def test_beams(options, seed):
+    compare(*beams(gpt_decoder(seed), end=5, **options))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_batch_is_what_each_is_alone(seed):
+    """ONNX Runtime looks at scores of others of the batch when it asks whether a sequence can become better; transformers does not."""
+    ids = np.random.default_rng(2).integers(0, 22, (3, 5)).astype(I32)
+    together = run(*beams(gpt_decoder(seed), ids=ids, length=15, end=5))
+    for number in range(3):
+        alone = compare(*beams(gpt_decoder(seed), ids=ids[number:number + 1], length=15, end=5))
+        np.testing.assert_array_equal(together["sequences"][number], alone["sequences"][0])
+        np.testing.assert_allclose(together["sequences_scores"][number], alone["sequences_scores"][0], rtol=1e-4)
+
+
+def test_scores_of_every_step():
+    found = compare(*beams(gpt_decoder(), outputs=("sequences", "sequences_scores", "scores")))
+    assert found["scores"].shape == (9, 2, 3, VOCABULARY)
+
+
+def test_several_layers():
+    compare(*beams(gpt_decoder(layers=3), end=5))
+    compare(*greedy(gpt_decoder(layers=3)))
+
+
+def test_values_around_the_node():
+    """The decoder reads a weight of the graph, as converters write it to share memory."""
+    decoder = gpt_decoder()
+    kept = [tensor for tensor in decoder.initializer if tensor.name != "W_logits"]
+    (shared,) = [tensor for tensor in decoder.initializer if tensor.name == "W_logits"]
+    del decoder.initializer[:]
+    decoder.initializer.extend(kept)
+    model, feeds = beams(decoder, end=5)
+    model.graph.initializer.append(shared)
+    compare(model, feeds)
+
+
+def test_names_of_the_search_are_the_decoders_too():
+    """What the search calls its own values is no matter of the decoder."""
+    decoder = gpt_decoder()
+    for node in decoder.node:
+        for names in (node.input, node.output):
+            names[:] = ["token_scores" if name == "x_0" else "tokens" if name == "x_1" else name for name in names]
+    compare(*beams(decoder, end=5))
+    compare(*greedy(decoder))
+
+
+def test_names_around_the_node_are_kept_apart():
+    """One around the node that the search has too would be read in its place."""
+    decoder = gpt_decoder()
+    for tensor in decoder.initializer:
+        if tensor.name == "W_logits":
+            tensor.name = "beams"
+    for node in decoder.node:
+        node.input[:] = ["beams" if name == "W_logits" else name for name in node.input]
+    (shared,) = [tensor for tensor in decoder.initializer if tensor.name == "beams"]
+    kept = [tensor for tensor in decoder.initializer if tensor.name != "beams"]
+    del decoder.initializer[:]
+    decoder.initializer.extend(kept)
+    model, feeds = beams(decoder)
+    model.graph.initializer.append(shared)
+    with pytest.raises(gantry.UnsupportedError, match="no value around it that is called beams"):
+        run(model, feeds)
+
+
+def test_a_part_of_the_vocabulary():
+    """The decoder's is larger for the sake of its kernels. ONNX Runtime reads rows of the smaller one there."""
+    whole = gpt_decoder()
+    smaller = gpt_decoder()
+    for tensor in smaller.initializer:
+        if tensor.name == "W_logits":
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor)[:, :20], "W_logits"))
+    smaller.output[0].type.tensor_type.shape.dim[2].dim_value = 20
+    expected = compare(*beams(smaller, end=5))
+    found = run(*beams(whole, end=5, vocab_size=20))
+    np.testing.assert_array_equal(found["sequences"], expected["sequences"])
+    np.testing.assert_allclose(found["sequences_scores"], expected["sequences_scores"], rtol=1e-4)
+
+
+@pytest.mark.parametrize("change, told", [
+    (lambda decoder: decoder.output.pop(), "expected the inputs input_ids, position_ids, attention_mask and past_0"),
+    (lambda decoder: decoder.input[3].type.tensor_type.shape.dim[4].Clear(), "expected past_0 of rank 5 with known extents of axes 2 and 4"),
+    (None, "model_type: expected 0"),
+])
+def test_what_is_refused_says_why(change, told):
+    decoder = gpt_decoder()
+    if change:
+        change(decoder)
+    model, _ = beams(decoder, **({} if change else {"model_type": 1}))
+    with pytest.raises(gantry.UnsupportedError, match=told):
+        gantry.Session(model, device="CPU")
+
+
+def test_an_older_opset():
+    """Converters write opset 11: the search is of a newer one, the decoder of the model's."""
+    decoder = onnx.helper.make_graph([], "decoder", [], [])
+    decoder.CopyFrom(gpt_decoder())
+    nodes = []
+    for node in decoder.node:
+        if node.op_type == "Unsqueeze":  # whose axes were an attribute
+            axes = {"first": [0], "last": [1], "middle": [1, 2]}[node.input[1]]
+            node = onnx.helper.make_node("Unsqueeze", node.input[:1], node.output, axes=axes)
+        if node.op_type == "Split":
+            node = onnx.helper.make_node("Split", node.input[:1], node.output, axis=2)
+        if node.op_type == "Squeeze":
+            node = onnx.helper.make_node("Squeeze", node.input[:1], node.output)
+        if node.op_type == "Shape":  # of one axis only
+            whole = onnx.helper.make_node("Shape", node.input, [f"{node.output[0]}_whole"])
+            nodes.append(whole)
+            node = onnx.helper.make_node("Gather", [whole.output[0], "last"], node.output, axis=0)
+        nodes.append(node)
+    del decoder.node[:]
+    decoder.node.extend(nodes)
+    compare(*beams(decoder, end=5, opset=11))
+    compare(*greedy(decoder, opset=11))
