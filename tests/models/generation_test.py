@@ -5,7 +5,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from generation_models import VOCABULARY, gpt_decoder
+from generation_models import FEATURES, VOCABULARY, encoder_and_decoder, gpt_decoder
 from microsoft_models import model_of
 from onnx import TensorProto, numpy_helper
 
@@ -35,6 +35,18 @@ def beams(decoder, ids=IDS, length=12, end=NO_END, count=3, returned=2, outputs=
               "length_penalty": one(length_penalty, F32), "repetition_penalty": repetition_penalty, "vocab_mask": vocab_mask, "prefix_vocab_mask": prefix_vocab_mask,
               "attention_mask": attention_mask}
     return model_of("BeamSearch", inputs, {name: KINDS[name] for name in outputs}, decoder=decoder, eos_token_id=end, pad_token_id=PAD, **attributes)
+
+
+def beams_of(kind, source, seed=0, operator="BeamSearch", has_hidden=True, length=12, end=5, count=3, returned=2, outputs=("sequences", "sequences_scores"), min_length=0,
+             length_penalty=1.0, repetition_penalty=None, vocab_mask=None, prefix_vocab_mask=None, attention_mask=None, decoder_input_ids=None, temperature=None, **attributes):
+    """With an encoder."""
+    inputs = {"input_ids": source, "max_length": one(length), "min_length": one(min_length), "num_beams": one(count), "num_return_sequences": one(returned),
+              "length_penalty": one(length_penalty, F32), "repetition_penalty": repetition_penalty, "vocab_mask": vocab_mask, "prefix_vocab_mask": prefix_vocab_mask,
+              "attention_mask": attention_mask, "decoder_input_ids": decoder_input_ids}
+    if operator == "WhisperBeamSearch":
+        inputs |= {"logits_processor": None, "cross_qk_layer_head": None, "extra_decoding_ids": None, "temperature": temperature}
+    return model_of(operator, inputs, {name: KINDS[name] for name in outputs}, eos_token_id=end, pad_token_id=PAD, decoder_start_token_id=1,
+                    model_type=2 if kind == "whisper" else 1, **encoder_and_decoder(kind, seed, has_hidden=has_hidden), **attributes)
 
 
 def run(model, feeds):
@@ -182,10 +194,40 @@ def test_a_part_of_the_vocabulary():
     np.testing.assert_allclose(found["sequences_scores"], expected["sequences_scores"], rtol=1e-4)
 
 
+SOURCE = np.array([[3, 5, 7, 2], [22, 22, 4, 22]], I32)
+SOUND = np.random.default_rng(3).standard_normal((2, FEATURES, 7)).astype(F32)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if not rule.startswith("mask")])
+@pytest.mark.parametrize("kind", ["t5", "t5_alone"])
+def test_translation(kind, rule, seed):
+    compare(*beams_of(kind, SOURCE, seed, **RULES[rule]))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("options", [
+    {"count": 1, "returned": 1}, {"early_stopping": 1}, {"length_penalty": 0.5}, {"min_length": 8}, {"has_hidden": False}, {"length": 25, "end": NO_END},
+    {"attention_mask": np.array([[1, 1, 0, 1], [0, 0, 1, 1]], I32)}, {"outputs": ("sequences", "sequences_scores", "scores"), "end": NO_END},
+], ids=str)
+def test_translations(options, seed):
+    compare(*beams_of("t5", SOURCE, seed, **options))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("options", [
+    {}, {"decoder_input_ids": np.array([[1, 4, 9], [1, 6, 9]], I32)}, {"has_hidden": False}, {"no_repeat_ngram_size": 2, "repetition_penalty": one(1.2, F32)},
+    {"early_stopping": 1, "count": 4}, {"operator": "WhisperBeamSearch"}, {"operator": "WhisperBeamSearch", "temperature": one(0.7, F32), "early_stopping": 1},
+    {"operator": "WhisperBeamSearch", "decoder_input_ids": np.array([[1, 4, 9], [1, 6, 9]], I32), "vocab_mask": mask_of(VOCABULARY)},
+], ids=str)
+def test_speech(options, seed):
+    compare(*beams_of("whisper", SOUND, seed, **options))
+
+
 @pytest.mark.parametrize("change, told", [
     (lambda decoder: decoder.output.pop(), "expected the inputs input_ids, position_ids, attention_mask and past_0"),
     (lambda decoder: decoder.input[3].type.tensor_type.shape.dim[4].Clear(), "expected past_0 of rank 5 with known extents of axes 2 and 4"),
-    (None, "model_type: expected 0"),
+    (None, "encoder, decoder: expected graphs with the inputs and outputs"),
 ])
 def test_what_is_refused_says_why(change, told):
     decoder = gpt_decoder()

@@ -99,3 +99,83 @@ def gpt_decoder(seed=0, layers=1, sharpness=0.2):
     tables = weights(seed + 100, words_table=(VOCABULARY, HIDDEN), places_table=(POSITIONS, HIDDEN))
     choice = numpy_helper.to_array(weights(seed + 200, W=(HIDDEN, VOCABULARY))[0]) * np.float32(sharpness)
     return graph_of(text, parts + tables + [numpy_helper.from_array(choice, "W_logits")] + numbers(**CONSTANTS, first=[0]))
+
+
+# One layer of attention to what an encoder made, `cross_key` and `cross_value`; `cross_blocked` is added.
+CROSS = """
+    asked = MatMul(hidden, W_asked)
+    asked_rows = Reshape(asked, by_head)  asked_heads = Transpose<perm = [0, 2, 1, 3]>(asked_rows)
+    cross_turned = Transpose<perm = [0, 1, 3, 2]>(cross_key)
+    cross_products = MatMul(asked_heads, cross_turned)
+    cross_scores = Add(cross_products, cross_blocked)
+    cross_shares = Softmax<axis = -1>(cross_scores)
+    cross_mixed = MatMul(cross_shares, cross_value)
+    cross_rows = Transpose<perm = [0, 2, 1, 3]>(cross_mixed)
+    cross_flat = Reshape(cross_rows, by_row)
+    cross_attended = MatMul(cross_flat, W_answer)
+    seen = Add(hidden, cross_attended)
+    logits = MatMul(seen, W_logits)
+"""
+
+MASKED = """
+    ignored = Equal(encoder_attention_mask, zero_32)
+    ignored_rows = Unsqueeze(ignored, middle)
+    cross_blocked = Where(ignored_rows, lowest, nothing)
+"""
+
+OPEN = "cross_blocked = Identity(nothing)"
+
+# The first tokens of the decoder, in the encoder's graph.
+START = """
+    x = Gather<axis = 0>(words_table, decoder_input_ids)
+    rows_1 = Shape<start = 0, end = 1>(decoder_input_ids)
+    no_past_shape = Concat<axis = 0>(rows_1, no_past_extents)
+    past_key = Expand(nothing, no_past_shape)
+    past_value = Identity(past_key)
+    count_1 = Shape<start = 1, end = 2>(decoder_input_ids)  count = Squeeze(count_1)
+    places = Range(zero, count, one)
+    place_column = Unsqueeze(places, last)
+    later = Greater(places, place_column)
+    blocked = Where(later, lowest, nothing)
+"""
+
+CROSS_STATES = """
+    cross_k_flat = MatMul(states, W_key)
+    cross_k_rows = Reshape(cross_k_flat, by_head)  cross_key = Transpose<perm = [0, 2, 1, 3]>(cross_k_rows)
+    cross_v_flat = MatMul(states, W_value)
+    cross_v_rows = Reshape(cross_v_flat, by_head)  cross_value = Transpose<perm = [0, 2, 1, 3]>(cross_v_rows)
+"""
+
+FEATURES = 6
+
+
+def encoder_and_decoder(kind, seed=0, sharpness=0.2, has_hidden=True):
+    """`kind`: "t5" and "whisper", whose encoder also runs the decoder's first tokens; "t5_alone", whose encoder does not."""
+    is_text = kind != "whisper"
+    parts = weights(seed, W_qkv=(HIDDEN, 3 * HIDDEN), W_out=(HIDDEN, HIDDEN), W_asked=(HIDDEN, HIDDEN), W_answer=(HIDDEN, HIDDEN), words_table=(VOCABULARY, HIDDEN))
+    of_encoder = weights(seed + 1, W_key=(HIDDEN, HIDDEN), W_value=(HIDDEN, HIDDEN), W_states=(HIDDEN if is_text else FEATURES, HIDDEN), source_table=(VOCABULARY, HIDDEN))
+    choice = numpy_helper.from_array(numpy_helper.to_array(weights(seed + 2, W=(HIDDEN, VOCABULARY))[0]) * np.float32(sharpness), "W_logits")
+    constants = numbers(**CONSTANTS, no_past_extents=[HEADS, 0, WIDTH])
+    heads = f"float[batch, {HEADS}, places, {WIDTH}]"
+    mask = ", int32[batch, source] encoder_attention_mask" if is_text else ""
+    masked = MASKED if is_text else OPEN
+    if is_text:
+        source, made = "int32[batch, source] encoder_input_ids", "embedded = Gather<axis = 0>(source_table, encoder_input_ids)"
+    else:
+        source, made = f"float[batch, {FEATURES}, source] encoder_input_ids", "embedded = Transpose<perm = [0, 2, 1]>(encoder_input_ids)"
+    made += "  mapped = MatMul(embedded, W_states)  states = Tanh(mapped)" + CROSS_STATES
+    if kind == "t5_alone":
+        text = f"encoder ({source}{mask}) => ({heads} present_key_cross_0, {heads} present_value_cross_0) {{ {made} present_key_cross_0 = Identity(cross_key) present_value_cross_0 = Identity(cross_value) }}"
+    else:
+        text = f"""encoder ({source}{mask}, int32[batch, start] decoder_input_ids) => (float[batch, start, {VOCABULARY}] logits, float[batch, source, {HIDDEN}] encoder_hidden_states,
+            {heads} present_key_self_0, {heads} present_value_self_0, {heads} present_key_cross_0, {heads} present_value_cross_0) {{
+            {made} {masked} {START} {ATTENTION} {CROSS} encoder_hidden_states = Identity(states)
+            present_key_self_0 = Identity(k) present_value_self_0 = Identity(v) present_key_cross_0 = Identity(cross_key) present_value_cross_0 = Identity(cross_value) }}"""
+    encoder = graph_of(text, parts + of_encoder + [choice] + constants)
+    hidden = f", float[batch, source, {HIDDEN}] encoder_hidden_states" if has_hidden and kind != "t5_alone" else ""
+    text = f"""decoder (int32[batch, 1] input_ids{mask}{hidden}, {heads} past_key_self_0, {heads} past_value_self_0, {heads} past_key_cross_0, {heads} past_value_cross_0)
+        => (float[batch, 1, {VOCABULARY}] logits, {heads} present_key_self_0, {heads} present_value_self_0) {{
+        x = Gather<axis = 0>(words_table, input_ids) past_key = Identity(past_key_self_0) past_value = Identity(past_value_self_0) blocked = Identity(nothing)
+        cross_key = Identity(past_key_cross_0) cross_value = Identity(past_value_cross_0)
+        {masked} {ATTENTION} {CROSS} present_key_self_0 = Identity(k) present_value_self_0 = Identity(v) }}"""
+    return {"encoder": encoder, "decoder": graph_of(text, parts + [choice] + constants)}

@@ -25,7 +25,6 @@ constexpr RefusedOperator kRefused[] = {
     {"Sampling", kGeneration},
     {"SparseToDenseMatMul", "inputs are sparse tensors, of which models have none here"},
     {"VarlenNGramHashMapping", kHashes},
-    {"WhisperBeamSearch", kGeneration},
     {"WordConvEmbedding", "characters of words by a convolution"},
 };
 

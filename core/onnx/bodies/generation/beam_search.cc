@@ -3,8 +3,10 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "onnx/bodies/generation/decoder_loop.h"
+#include "onnx/bodies/generation/encoder_decoder.h"
 #include "onnx/bodies/generation/prompt.h"
 #include "onnx/bodies/generation/token_scores.h"
 
@@ -17,6 +19,12 @@ constexpr int kLengthPenalty = 5;
 constexpr int kBeamMask = 9;
 constexpr int kDecoderIds = 10;
 constexpr int kLogitsProcessor = 11;
+constexpr int kTemperature = 14;
+constexpr std::pair<int, const char*> kUnknownInputs[] = {{kLogitsProcessor, "logits_processor"},
+                                                          {12, "cross_qk_layer_head"},
+                                                          {13, "extra_decoding_ids"}};
+constexpr std::pair<int, const char*> kUnknownOutputs[] = {{3, "cross_qk"},
+                                                           {4, "non_speech_probs"}};
 constexpr int kScoresOutput = 2;
 
 // What the loop begins with. A hypothesis is a sequence that has ended; num_beams are kept for each
@@ -148,11 +156,6 @@ void add_next_beams(BodyText& step) {
   step.add("longer_hypotheses = Pad(kept_words, one_more_place, pad)");
 }
 
-// Of a present those rows go on whose sequences do.
-void pick_rows(BodyText& step, const std::string& to, const std::string& present) {
-  step.add(to + " = Gather<axis = 1>(" + present + ", next_rows)");
-}
-
 // The results: the best num_return_sequences of the hypotheses and of what had not ended.
 void add_results(BodyText& body, const BodyContext& context) {
   body.extent("last_places", "tokens_end", 1);
@@ -185,27 +188,9 @@ void add_results(BodyText& body, const BodyContext& context) {
     scores = Pad(sums_by_beam, step_margins))");
 }
 
-}  // namespace
-
-bool build_beam_search(const BodyContext& context, BodyText& body) {
-  const onnx::GraphProto* decoder = find_decoder(context, body);
-  if (!decoder) return false;
-  if (context.hasInput(kDecoderIds)) return body.refuse("decoder_input_ids: expected none");
-  if (context.hasInput(kLogitsProcessor)) return body.refuse("logits_processor: expected none");
-  add_prompt(body, context, *decoder, true, kBeamMask);
-  add_beginning(body, context);
-
-  DecoderLoop loop(*decoder);
-  const onnx::GraphProto& own = loop.decoder();
-  BodyText& step = loop.step();
-  add_token_logits(step, context, own.output(kLogitsOutput).name());
-  step.add("log_probabilities = LogSoftmax<axis = -1>(token_logits)");
-  add_token_scores(step, context, kBeamScores, "log_probabilities");
-  add_candidates(step);
-  add_hypotheses(step, int_of(context, "early_stopping", 0) == 1);
-  add_next_beams(step);
-
-  carry_words(loop);
+// The loop behind what model-specific code has added to it and to `body`.
+bool add_search(BodyText& body, const BodyContext& context, DecoderLoop& loop,
+                const SubgraphCopy* encoder) {
   const auto floats = [](int rank) { return type_of_rank(onnx::TensorProto::FLOAT, rank); };
   const auto words = [](int rank) { return type_of_rank(onnx::TensorProto::INT64, rank); };
   loop.carry("tokens", words(2), "prompt", "longer_tokens");
@@ -213,18 +198,72 @@ bool build_beam_search(const BodyContext& context, BodyText& body) {
   loop.carry("hypotheses", words(3), "no_hypotheses", "longer_hypotheses");
   loop.carry("hypothesis_scores", floats(2), "no_hypothesis_scores", "kept_scores");
   loop.carry("is_done", type_of_rank(onnx::TensorProto::BOOL, 2), "is_done_first", "is_done_now");
-  for (int i = kFirstPast; i < own.input_size(); ++i) {
-    const std::string present = own.output(i - kFirstPast + kFirstPresent).name();
-    const std::string next = "next_past_" + std::to_string(i - kFirstPast);
-    pick_rows(step, next, present);
-    loop.carry_input(i, "no_past", next);
-  }
   if (context.hasOutput(kScoresOutput)) loop.collect("sums", onnx::TensorProto::FLOAT, 2);
   loop.add_to(body, "limit", "running");
   add_results(body, context);
-  return loop.keeps_apart(body, {"input_ids", "max_length", "min_length", "num_beams",
-                                 "num_return_sequences", "length_penalty", "repetition_penalty",
-                                 "vocab_mask", "prefix_vocab_mask", "attention_mask"});
+  return loop.keeps_apart(
+      body,
+      {"input_ids", "max_length", "min_length", "num_beams", "num_return_sequences",
+       "length_penalty", "repetition_penalty", "vocab_mask", "prefix_vocab_mask", "attention_mask",
+       "decoder_input_ids", "temperature"},
+      encoder);
+}
+
+// The nodes that choose the next token of each beam from the decoder's logits.
+void add_step(const BodyContext& context, DecoderLoop& loop, const ScoreInputs& inputs) {
+  BodyText& step = loop.step();
+  add_token_logits(step, context, loop.output(kLogitsOutput));
+  step.add("log_probabilities = LogSoftmax<axis = -1>(token_logits)");
+  add_token_scores(step, context, inputs, "log_probabilities");
+  add_candidates(step);
+  add_hypotheses(step, int_of(context, "early_stopping", 0) == 1);
+  add_next_beams(step);
+}
+
+bool search_with_decoder(const BodyContext& context, BodyText& body) {
+  const onnx::GraphProto* decoder = find_decoder(context, body);
+  if (!decoder) return false;
+  if (context.hasInput(kDecoderIds)) return body.refuse("decoder_input_ids: expected none");
+  add_prompt(body, context, *decoder, true, kBeamMask);
+  add_beginning(body, context);
+  DecoderLoop loop(*decoder);
+  add_step(context, loop, kBeamScores);
+  carry_words(loop);
+  for (int i = kFirstPast; i < loop.inputs(); ++i)
+    carry_past(loop, i, i - kFirstPast + kFirstPresent, "no_past", 1);
+  return add_search(body, context, loop, nullptr);
+}
+
+bool search_with_encoder(const BodyContext& context, BodyText& body, const ScoreInputs& inputs) {
+  const auto model = EncoderDecoder::find(context, body);
+  if (!model) return false;
+  model->add_encoder(body, context, kBeamMask, kDecoderIds);
+  add_beginning(body, context);
+  DecoderLoop loop(model->decoder(), model->inputs_around());
+  loop.begin_with(model->first_outputs());
+  add_step(context, loop, inputs);
+  model->carry(loop);
+  return add_search(body, context, loop, &model->encoder());
+}
+
+}  // namespace
+
+bool build_beam_search(const BodyContext& context, BodyText& body) {
+  if (context.hasInput(kLogitsProcessor)) return body.refuse("logits_processor: expected none");
+  return int_of(context, "model_type", 0) == 0 ? search_with_decoder(context, body)
+                                               : search_with_encoder(context, body, kBeamScores);
+}
+
+bool build_whisper_beam_search(const BodyContext& context, BodyText& body) {
+  for (const auto& [index, name] : kUnknownInputs) {
+    if (context.hasInput(index)) return body.refuse(std::string(name) + ": expected none");
+  }
+  for (const auto& [index, name] : kUnknownOutputs) {
+    if (context.hasOutput(index)) return body.refuse(std::string(name) + ": expected none");
+  }
+  ScoreInputs inputs = kBeamScores;
+  inputs.temperature = kTemperature;
+  return search_with_encoder(context, body, inputs);
 }
 
 }  // namespace gantry

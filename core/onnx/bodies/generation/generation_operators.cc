@@ -18,6 +18,12 @@ constexpr BodyRow kGenerationRows[] = {
      "repetition_penalty?, vocab_mask?, prefix_vocab_mask?, attention_mask?, decoder_input_ids?, "
      "logits_processor?",
      "sequences, sequences_scores?, scores?", "iff", build_beam_search},
+    {"WhisperBeamSearch",
+     "input_ids, max_length, min_length?, num_beams, num_return_sequences, length_penalty?, "
+     "repetition_penalty?, vocab_mask?, prefix_vocab_mask?, attention_mask?, decoder_input_ids?, "
+     "logits_processor?, cross_qk_layer_head?, extra_decoding_ids?, temperature?",
+     "sequences, sequences_scores?, scores?, cross_qk?, non_speech_probs?", "iffff",
+     build_whisper_beam_search},
 };
 
 }  // namespace

@@ -23,9 +23,8 @@ bool build_greedy_search(const BodyContext& context, BodyText& body) {
   body.add("nobody_has_ended = Less(word_counts, word_counts)");
 
   DecoderLoop loop(*decoder);
-  const onnx::GraphProto& own = loop.decoder();
   BodyText& step = loop.step();
-  add_token_logits(step, context, own.output(kLogitsOutput).name());
+  add_token_logits(step, context, loop.output(kLogitsOutput));
   add_token_scores(step, context, kGreedyScores, "token_logits");
   // Behind its end a row has pads until all rows have ended.
   step.add_lines(R"(
@@ -42,8 +41,8 @@ bool build_greedy_search(const BodyContext& context, BodyText& body) {
   loop.carry("tokens", type_of_rank(onnx::TensorProto::INT64, 2), "prompt", "longer_tokens");
   loop.carry("has_ended", type_of_rank(onnx::TensorProto::BOOL, 2), "nobody_has_ended",
              "has_ended_now");
-  for (int i = kFirstPast; i < own.input_size(); ++i)
-    loop.carry_input(i, "no_past", own.output(i - kFirstPast + kFirstPresent).name());
+  for (int i = kFirstPast; i < loop.inputs(); ++i)
+    loop.carry_input(i, "no_past", loop.output(i - kFirstPast + kFirstPresent));
   loop.add_to(body, "limit", "running");
 
   // Pads follow where all have ended early.

@@ -34,7 +34,7 @@ const onnx::GraphProto* find_decoder(const BodyContext& context, BodyText& body)
     return nullptr;
   };
   if (int_of(context, "model_type", 0) != 0)
-    return no("model_type: expected 0 (a decoder without an encoder)");
+    return no("model_type: expected 0, a decoder without an encoder");
   if (context.getAttribute("init_decoder"))
     return no("init_decoder: expected none, since the decoder runs the prompt");
   const onnx::AttributeProto* attribute = context.getAttribute("decoder");
@@ -51,11 +51,9 @@ const onnx::GraphProto* find_decoder(const BodyContext& context, BodyText& body)
   return &decoder;
 }
 
-void add_prompt(BodyText& body, const BodyContext& context, const onnx::GraphProto& decoder,
-                bool has_beams, int mask_input) {
+void add_rows(BodyText& body, const BodyContext& context, bool has_beams) {
   body.ints("flat", {-1});
   body.extent("batch", "input_ids", 0);
-  body.extent("length", "input_ids", 1);
   if (has_beams) {
     body.add_lines(R"(
       beams_as_given = Cast<to = 7>(num_beams)
@@ -70,20 +68,32 @@ void add_prompt(BodyText& body, const BodyContext& context, const onnx::GraphPro
   body.number("pad", int_of(context, "pad_token_id", 0));
   body.number("one", int64_t{1});
   body.number("second_axis", int64_t{1});
-  body.ints("axis_of_places", {1});
   body.add_lines(R"(
-    ids = Gather<axis = 0>(input_ids, batch_of_row)
-    prompt = Cast<to = 7>(ids)
     most = Cast<to = 7>(max_length)
-    most_words = Reshape(most, flat)
+    most_words = Reshape(most, flat))");
+}
+
+void add_limit(BodyText& body, const std::string& prompt) {
+  body.extent("length", prompt, 1);
+  body.add_lines(R"(
     more_words = Sub(most_words, length)
     limit = Squeeze(more_words))");
+}
+
+void add_prompt(BodyText& body, const BodyContext& context, const onnx::GraphProto& decoder,
+                bool has_beams, int mask_input) {
+  add_rows(body, context, has_beams);
+  body.add_lines(R"(
+    ids = Gather<axis = 0>(input_ids, batch_of_row)
+    prompt = Cast<to = 7>(ids))");
+  add_limit(body, "prompt");
   // Positions are counted without pads, also if a mask is given.
   body.add_lines(R"(
     is_pad = Equal(prompt, pad)
     is_word = Not(is_pad))");
   body.add(context.hasInput(mask_input) ? "mask = Gather<axis = 0>(attention_mask, batch_of_row)"
                                         : "mask = Cast<to = 6>(is_word)");
+  body.ints("axis_of_places", {1});
   body.add_lines(R"(
     words = Cast<to = 7>(is_word)
     words_up_to = CumSum(words, second_axis)
@@ -110,13 +120,20 @@ void carry_words(DecoderLoop& loop) {
     place_now = Identity(next_place)
     later_positions = Add(next_place, one_place)
     seen = Expand(one_place, row_shape))");
-  const std::string mask = loop.decoder().input(kMaskInput).name();
-  step.join("next_mask", mask, "seen", 1);
+  step.join("next_mask", loop.input(kMaskInput), "seen", 1);
   loop.carry_input(kIdsInput, "ids", "next_ids");
   loop.carry_input(kPositionsInput, "positions", "place_now");
   loop.carry_input(kMaskInput, "mask", "next_mask");
   loop.carry("next_place", type_of_rank(onnx::TensorProto::INT32, 2), "next_positions",
              "later_positions");
+}
+
+void carry_past(DecoderLoop& loop, int past_input, int present_output, const std::string& first,
+                int axis) {
+  const std::string next = "next_past_" + std::to_string(past_input);
+  loop.step().add(next + " = Gather<axis = " + std::to_string(axis) + ">(" +
+                  loop.output(present_output) + ", next_rows)");
+  loop.carry_input(past_input, first, next);
 }
 
 }  // namespace gantry

@@ -149,6 +149,11 @@ void add_token_scores(BodyText& step, const BodyContext& context, const ScoreInp
       too_early = And(is_end_token, is_short))");
     rules.forbid("too_early");
   }
+  if (has(inputs.temperature)) {
+    step.add("temperature_in_floats = Cast<to = 1>(temperature)");
+    step.add("token_scores = Div(" + rules.scores() + ", temperature_in_floats)");
+    return;
+  }
   step.add("token_scores = Identity(" + rules.scores() + ")");
 }
 

@@ -13,6 +13,7 @@ struct ScoreInputs {
   int repetition_penalty;
   int vocab_mask;
   int prefix_vocab_mask;
+  int temperature = -1;
 };
 
 /// Adds `token_logits`, [rows, vocabulary] in float: the decoder's `logits`, [rows, places,
