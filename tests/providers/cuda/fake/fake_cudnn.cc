@@ -154,19 +154,24 @@ struct Work {
     const int64_t group_out = y.extents[1] / (x.extents[1] / group_in);
     std::vector<int64_t> at(y.extents.size());
     const std::vector<int64_t> window(w.extents.begin() + 1, w.extents.end());
+    // Made once, not for each product.
+    std::vector<int64_t> in(window.size());
+    std::vector<int64_t> from(at.size());
+    std::vector<int64_t> weight(at.size());
     do {
       double sum = 0;
-      std::vector<int64_t> in(window.size());
       do {
-        std::vector<int64_t> from = {at[0], at[1] / group_out * group_in + in[0]};
-        std::vector<int64_t> weight = {at[1], in[0]};
+        from[0] = at[0];
+        from[1] = at[1] / group_out * group_in + in[0];
+        weight[0] = at[1];
+        weight[1] = in[0];
         bool is_inside = true;
         for (size_t axis = 0; axis + 1 < window.size(); ++axis) {
           const int64_t place =
               at[2 + axis] * strides[axis] - before[axis] + in[1 + axis] * dilations[axis];
           is_inside = is_inside && place >= 0 && place < x.extents[2 + axis];
-          from.push_back(place);
-          weight.push_back(in[1 + axis]);
+          from[2 + axis] = place;
+          weight[2 + axis] = in[1 + axis];
         }
         if (is_inside) sum += x.get(from) * w.get(weight);
       } while (advance(in, window));
