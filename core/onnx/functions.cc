@@ -33,8 +33,8 @@ FunctionCall call_of(const onnx::NodeProto& node) {
   return {is_onnx_domain(node.domain()) ? "" : node.domain(), node.op_type(), node.overload()};
 }
 
-// What the bodies of bodies/ are written for: the lowest opset that they adapt to,
-// and the one that has all that they use.
+// Function bodies of core/onnx/bodies adapt to opsets of ai.onnx from the first of these on. The
+// second has every operator and type that they use.
 constexpr int kLowestBodyOpset = 13;
 constexpr int kBodyOpset = 21;
 

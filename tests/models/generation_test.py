@@ -260,3 +260,15 @@ def test_an_older_opset():
     decoder.node.extend(nodes)
     compare(*beams(decoder, end=5, opset=11))
     compare(*greedy(decoder, opset=11))
+
+
+def test_caches_of_unknown_extents_are_refused():
+    """The first ones are empty, of as many heads and numbers as the decoder says."""
+    graphs = encoder_and_decoder("t5_alone")
+    graphs["decoder"].input[2].type.tensor_type.shape.dim[3].Clear()
+    model, _ = beams_of("t5_alone", SOURCE)
+    for attribute in model.graph.node[0].attribute:
+        if attribute.name == "decoder":
+            attribute.g.CopyFrom(graphs["decoder"])
+    with pytest.raises(gantry.UnsupportedError, match="with known extents of axes 1 and 3 of the pasts"):
+        gantry.Session(model, device="CPU")

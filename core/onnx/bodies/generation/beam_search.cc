@@ -20,10 +20,10 @@ constexpr int kBeamMask = 9;
 constexpr int kDecoderIds = 10;
 constexpr int kLogitsProcessor = 11;
 constexpr int kTemperature = 14;
-constexpr std::pair<int, const char*> kUnknownInputs[] = {{kLogitsProcessor, "logits_processor"},
+constexpr std::pair<int, const char*> kRefusedInputs[] = {{kLogitsProcessor, "logits_processor"},
                                                           {12, "cross_qk_layer_head"},
                                                           {13, "extra_decoding_ids"}};
-constexpr std::pair<int, const char*> kUnknownOutputs[] = {{3, "cross_qk"},
+constexpr std::pair<int, const char*> kRefusedOutputs[] = {{3, "cross_qk"},
                                                            {4, "non_speech_probs"}};
 constexpr int kScoresOutput = 2;
 
@@ -255,10 +255,10 @@ bool build_beam_search(const BodyContext& context, BodyText& body) {
 }
 
 bool build_whisper_beam_search(const BodyContext& context, BodyText& body) {
-  for (const auto& [index, name] : kUnknownInputs) {
+  for (const auto& [index, name] : kRefusedInputs) {
     if (context.hasInput(index)) return body.refuse(std::string(name) + ": expected none");
   }
-  for (const auto& [index, name] : kUnknownOutputs) {
+  for (const auto& [index, name] : kRefusedOutputs) {
     if (context.hasOutput(index)) return body.refuse(std::string(name) + ": expected none");
   }
   ScoreInputs inputs = kBeamScores;

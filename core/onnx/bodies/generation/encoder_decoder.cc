@@ -27,6 +27,12 @@ int first_past_of(const onnx::GraphProto& decoder) {
   return at;
 }
 
+// Extent of an axis of the first past, [rows, heads, places, width]; 0: unknown.
+int64_t extent_of_past(const onnx::GraphProto& decoder, int axis) {
+  const auto& shape = decoder.input(first_past_of(decoder)).type().tensor_type().shape();
+  return axis < shape.dim_size() ? shape.dim(axis).dim_value() : 0;
+}
+
 // What the encoder's inputs are in the body.
 std::vector<std::string> names_of_inputs(const onnx::GraphProto& encoder) {
   std::vector<std::string> names = {"input_ids"};
@@ -46,7 +52,8 @@ bool fits(const onnx::GraphProto& encoder, const onnx::GraphProto& decoder) {
          encoder.output_size() == (runs_decoder ? 2 + 2 * pasts : pasts) &&
          has_input(decoder, 0, "input_ids") &&
          decoder.input_size() == first_past_of(decoder) + 2 * pasts &&
-         (runs_decoder || !has_input(decoder, first_past_of(decoder) - 1, kHidden));
+         (runs_decoder || (!has_input(decoder, first_past_of(decoder) - 1, kHidden) &&
+                           extent_of_past(decoder, 1) > 0 && extent_of_past(decoder, 3) > 0));
 }
 
 const onnx::GraphProto* graph_of(const BodyContext& context, const char* name) {
@@ -81,7 +88,8 @@ std::unique_ptr<EncoderDecoder> EncoderDecoder::find(const BodyContext& context,
   if (!encoder || !decoder || !fits(*encoder, *decoder) || encoder->sparse_initializer_size() > 0) {
     body.refuse(
         "encoder, decoder: expected graphs with the inputs and outputs that ONNX Runtime's "
-        "converter gives T5 or Whisper without shared caches");
+        "converter gives T5 or Whisper without shared caches; without decoder_input_ids in the "
+        "encoder, with known extents of axes 1 and 3 of the pasts");
     return nullptr;
   }
   return std::unique_ptr<EncoderDecoder>(new EncoderDecoder(*encoder, *decoder));
@@ -138,11 +146,7 @@ void EncoderDecoder::add_encoder(BodyText& body, const BodyContext& context, int
   };
   for (int i = 0; i < encoder_.graph.output_size(); ++i) add_output(i);
   if (runs_decoder_) return;
-  const auto& shape = decoder_.input(first_past_).type().tensor_type().shape();
-  const auto extent = [&](int axis) {
-    return axis < shape.dim_size() ? shape.dim(axis).dim_value() : 0;
-  };
-  body.ints("of_past", {extent(1), 0, extent(3)});
+  body.ints("of_past", {extent_of_past(decoder_, 1), 0, extent_of_past(decoder_, 3)});
   body.number("nothing_in_floats", 0.0F);
   body.add_lines(R"(
     past_shape = Concat<axis = 0>(rows, of_past)
