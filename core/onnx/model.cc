@@ -17,6 +17,7 @@
 #include "onnx/importer.h"
 #include "onnx/messages/payload.h"
 #include "onnx/schema/schema.h"
+#include "onnx/validate/change_model.h"
 #include "onnx/validate/check.h"
 #include "onnx/validate/check_attributes.h"
 #include "onnx/validate/expansion.h"
@@ -64,7 +65,8 @@ bool is_declared(const onnx::ValueInfoProto& output) {
 
 class OnnxModel::Impl {
  public:
-  Impl(const ModelSource& source, OpenDefaults wanted, FileAccess access)
+  Impl(const ModelSource& source, OpenDefaults wanted, FileAccess access,
+       const ModelChanges& changes)
       : open(std::move(wanted)) {
     const bool is_file = source.bytes.empty();
     label = is_file ? source.path.string() : "model in memory";  // as subject_of()
@@ -81,7 +83,7 @@ class OnnxModel::Impl {
                  file->resolved_path().parent_path()};
     }
     try {
-      load(bytes, file, folders, access);
+      load(bytes, file, folders, access, changes);
     } catch (const Error& error) {
       throw error.in(label);
     }
@@ -104,7 +106,7 @@ class OnnxModel::Impl {
   }
 
   void load(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-            const ModelFolders& folders, FileAccess access) {
+            const ModelFolders& folders, FileAccess access, const ModelChanges& changes) {
     try {
       StrippedModel stripped = strip_model(bytes, std::move(owner));
       payloads = std::move(stripped.payloads);
@@ -115,12 +117,15 @@ class OnnxModel::Impl {
       throw Error(Code::kInvalidModel, "not an ONNX model: it is " + found);
     }
     ir_version = proto.ir_version();
+    replace_initializers(proto, changes.initializers, payloads);
     for (auto& file : map_external_data(proto, folders, access, payloads))
       files.push_back(std::move(file));
     poll_load("the model was checked");
     normalize_domains(proto);
     check_expansion(proto);
     repair_model(proto, faults);
+    without_effect = fix_dimensions(proto, changes.dimensions);
+    choose_outputs(proto, changes.outputs);
     if (!open.all && has_defaults(proto)) as_read = std::make_shared<onnx::ModelProto>(proto);
     prepare(&faults);
     for (const auto& entry : proto.metadata_props()) metadata[entry.key()] = entry.value();
@@ -168,13 +173,15 @@ class OnnxModel::Impl {
   BodyRefusals body_refusals;
   std::vector<std::string> guessed_outputs;  // whose shape is only declared, see infer_types()
   FaultLog faults;
+  std::vector<std::string> without_effect;  // of the changes
   int64_t ir_version = 0;
   std::map<std::string, int> opsets;
   std::map<std::string, std::string> metadata;
 };
 
-OnnxModel::OnnxModel(const ModelSource& source, const OpenDefaults& open, FileAccess access)
-    : impl_(std::make_unique<Impl>(source, open, access)) {}
+OnnxModel::OnnxModel(const ModelSource& source, const OpenDefaults& open, FileAccess access,
+                     const ModelChanges& changes)
+    : impl_(std::make_unique<Impl>(source, open, access, changes)) {}
 OnnxModel::OnnxModel(const OnnxModel& other, const OpenDefaults& open)
     : impl_(std::make_unique<Impl>(*other.impl_, open)) {}
 OnnxModel::~OnnxModel() = default;
@@ -221,6 +228,8 @@ const std::map<std::string, std::string>& OnnxModel::metadata() const { return i
 const std::map<std::string, int>& OnnxModel::opsets() const { return impl_->opsets; }
 std::vector<std::string> OnnxModel::warnings() const {
   std::vector<std::string> warnings = impl_->faults.warnings();
+  const std::vector<std::string>& others = impl_->without_effect;
+  warnings.insert(warnings.end(), others.begin(), others.end());
   for (std::string& warning : warnings) warning.insert(0, impl_->label + ": ");
   return warnings;
 }

@@ -17,6 +17,7 @@
 #include "base/mapped_file.h"
 #include "graph/graph.h"
 #include "onnx/messages/function_call.h"
+#include "onnx/model_changes.h"
 
 namespace gantry {
 
@@ -38,8 +39,9 @@ class OnnxModel {
   /// Maps, scans, checks. NOT_FOUND: no such file (model or external data). INVALID_MODEL: not a
   /// model, truncated, cyclic, breaks a rule of the onnx checker or of type inference, external
   /// data outside the model's folder or too short.
+  /// INVALID_ARGUMENT: `changes` names what the model does not have.
   explicit OnnxModel(const ModelSource& source, const OpenDefaults& open = {},
-                     FileAccess access = FileAccess::kMap);
+                     FileAccess access = FileAccess::kMap, const ModelChanges& changes = {});
   /// The same model as it was read, with other open defaults. Reads no file.
   OnnxModel(const OnnxModel& other, const OpenDefaults& open);
   ~OnnxModel();
@@ -67,7 +69,8 @@ class OnnxModel {
   [[nodiscard]] bool declares_outputs() const;
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
   [[nodiscard]] const std::map<std::string, int>& opsets() const;  ///< domain -> version
-  /// The violations of the specification in the file (leniencies.h), one sentence for each.
+  /// The violations of the specification in the file (leniencies.h), and the changes without
+  /// effect, one sentence for each.
   [[nodiscard]] std::vector<std::string> warnings() const;
   [[nodiscard]] int64_t ir_version() const;
   [[nodiscard]] std::string producer() const;

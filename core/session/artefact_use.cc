@@ -72,16 +72,20 @@ ArtefactMetadata metadata_of(const Config& config, const Preference& preference,
 
 }  // namespace
 
-ArtefactUse::ArtefactUse(const Config& config, const ModelSource& source, const std::string& device,
-                         std::string subject, uint32_t threads)
+ArtefactUse::ArtefactUse(const Config& config, const ModelSource& source,
+                         const SessionOptions& options, std::string subject, uint32_t threads)
     : config_(config),
       source_(source),
       subject_(std::move(subject)),
       threads_(threads),
       folder_(config.session.artefact_cache) {
   if (config.session.artefact_cache.empty()) return;
+  if (!options.initializers.empty()) {
+    report_.reason = "the application gave initializers";
+    return;
+  }
   is_on_ = true;
-  find_file(device);
+  find_file(options);
   begin_check();
 }
 
@@ -96,12 +100,13 @@ std::string ArtefactUse::wanted_devices(const std::string& device) const {
   return all.empty() ? "CPU" : all;
 }
 
-void ArtefactUse::find_file(const std::string& device) {
+void ArtefactUse::find_file(const SessionOptions& options) {
   std::error_code error;
   const std::filesystem::path path =
       source_.bytes.empty() ? std::filesystem::absolute(source_.path, error) : source_.path;
   std::string identity = path.string() + "\n" + settings_of(config_) + "\n" +
-                         wanted_devices(device) + "\n" + std::to_string(threads_);
+                         wanted_devices(options.device) + "\n" + std::to_string(threads_);
+  for (const std::string& output : options.outputs) identity += "\noutput " + output;
   if (!source_.bytes.empty()) identity += "\n" + content_digest(source_.bytes, threads_, false);
   file_ = folder_.file_of(source_.bytes.empty() ? path.stem().string() : "model", identity);
   report_.file = file_.string();

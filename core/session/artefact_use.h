@@ -25,8 +25,7 @@ namespace gantry {
 class ArtefactUse {
  public:
   /// Begins to verify the artefact, if there is one. `config` and `source` must outlive this.
-  /// `device`: SessionOptions::device, "" for the configuration's.
-  ArtefactUse(const Config& config, const ModelSource& source, const std::string& device,
+  ArtefactUse(const Config& config, const ModelSource& source, const SessionOptions& options,
               std::string subject, uint32_t threads);
   ~ArtefactUse();
   ArtefactUse(const ArtefactUse&) = delete;
@@ -53,7 +52,7 @@ class ArtefactUse {
 
  private:
   [[nodiscard]] std::string wanted_devices(const std::string& device) const;
-  void find_file(const std::string& device);
+  void find_file(const SessionOptions& options);
   void begin_check();
   bool is_usable_with(const Preference& preference);
   void compare(const Preference& preference,

@@ -106,6 +106,7 @@ void fill(const json& root, Config& config) {
   config.session.optimization = to_optimization(session["optimization"]);
   config.session.profile = session.value("profile", "");
   config.session.disable_passes = texts(root, "/session/disable_passes");
+  config.session.dimensions = session["dimensions"].get<std::map<std::string, int64_t>>();
   config.session.memory_limit_bytes =
       session.value("memory_limit_bytes", config.session.memory_limit_bytes);
   config.session.capture = session["capture"];

@@ -7,6 +7,7 @@
 #include <gantry/config.h>
 #include <gantry/error.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,8 +47,9 @@ struct Config {
     int threads = 0;  ///< 0: one for each core that the process may use
     Optimization optimization = Optimization::kAll;
     std::vector<std::string> disable_passes;
-    uint64_t memory_limit_bytes = UINT64_MAX;  ///< see MemoryBudget; absent: no limit
-    bool capture = true;                       ///< see Executor::Options
+    std::map<std::string, int64_t> dimensions;  ///< see ModelChanges
+    uint64_t memory_limit_bytes = UINT64_MAX;   ///< see MemoryBudget; absent: no limit
+    bool capture = true;                        ///< see Executor::Options
     bool map_files = true;  ///< map model files; false: copy them when a session is made
     [[nodiscard]] FileAccess file_access() const {
       return map_files ? FileAccess::kMap : FileAccess::kCopy;

@@ -301,11 +301,19 @@ class Planner {
 
 }  // namespace
 
-ImportedModel import_model(const ModelSource& source, FileAccess access, Trace* trace) {
+ImportSettings import_settings(const Config& config, const SessionOptions& options) {
+  return {.access = config.session.file_access(),
+          .changes = {.dimensions = config.session.dimensions,
+                      .initializers = options.initializers,
+                      .outputs = options.outputs}};
+}
+
+ImportedModel import_model(const ModelSource& source, const ImportSettings& settings,
+                           Trace* trace) {
   const TraceSpan span(trace, "load", "import");
   ImportedModel imported;
-  imported.model =
-      std::make_unique<OnnxModel>(source, OpenDefaults{.all = false, .names = {}}, access);
+  imported.model = std::make_unique<OnnxModel>(source, OpenDefaults{.all = false, .names = {}},
+                                               settings.access, settings.changes);
   imported.graph = imported.model->to_graph();
   return imported;
 }

@@ -41,9 +41,16 @@ using HostPreference = std::function<Preference()>;
 
 HostPreference folding_host(ProviderRegistry& registry, const Config& config);
 
+/// How a session reads its model.
+struct ImportSettings {
+  FileAccess access = FileAccess::kMap;
+  ModelChanges changes = {};
+};
+ImportSettings import_settings(const Config& config, const SessionOptions& options);
+
 /// Maps or copies a model, checks it and imports it, with the defaults of inputs as constants.
 /// Opens no provider. Errors as OnnxModel. Any thread.
-ImportedModel import_model(const ModelSource& source, FileAccess access, Trace* trace);
+ImportedModel import_model(const ModelSource& source, const ImportSettings& settings, Trace* trace);
 
 /// Runs the passes and places the graph. Functions that no provider claims are inlined, and their
 /// nodes claimed. Constants are folded with the kernels of `host`. `trace`: receives a span for

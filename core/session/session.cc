@@ -31,11 +31,11 @@ namespace {
 
 // Imports the model on another thread. Meanwhile this thread opens the providers, which takes the
 // first session of a process as long.
-std::future<ImportedModel> begin_import(const ModelSource& source, FileAccess access,
+std::future<ImportedModel> begin_import(const ModelSource& source, const ImportSettings& settings,
                                         Trace* trace) {
-  const auto import = [&source, access, trace, limits = load_limits()] {
+  const auto import = [&source, &settings, trace, limits = load_limits()] {
     const LoadScope scope(limits);
-    return import_model(source, access, trace);
+    return import_model(source, settings, trace);
   };
   try {
     return std::async(std::launch::async, import);
@@ -67,29 +67,28 @@ Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOp
   } else if (options.profile) {
     trace_ = std::make_unique<Trace>(0);
   }
-  load(shared, config, source, options.device, options.profile);
+  load(shared, config, source, options);
   for (size_t i = 0; i < inputs.size(); ++i) input_index.emplace(inputs[i].name, i);
   for (size_t i = 0; i < outputs.size(); ++i) output_index.emplace(outputs[i].name, i);
 }
 
 void Session::Impl::load(Runtime::Impl& shared, const Config& config, const ModelSource& source,
-                         const std::string& device, bool times_nodes) {
+                         const SessionOptions& options) {
   const TraceSpan span(trace_.get(), "load", "load", subject_);
   const uint32_t threads = config.session.threads > 0
                                ? static_cast<uint32_t>(config.session.threads)
                                : hardware_threads();
-  ArtefactUse cache(config, source, device, subject_, threads);
+  ArtefactUse cache(config, source, options, subject_, threads);
+  const ImportSettings importing = import_settings(config, options);
   std::future<ImportedModel> imported;
-  if (!cache.may_have_plan())
-    imported = begin_import(source, config.session.file_access(), trace_.get());
-  const Preference preference = resolve_preference(shared.registry, config, device);
+  if (!cache.may_have_plan()) imported = begin_import(source, importing, trace_.get());
+  const Preference preference = resolve_preference(shared.registry, config, options.device);
   try {
     poll_load("the model was read");
     const HostPreference host = folding_host(shared.registry, config);
     if (!use_cached_plan(cache, preference)) {
-      ImportedModel model = imported.valid()
-                                ? imported.get()
-                                : import_model(source, config.session.file_access(), trace_.get());
+      ImportedModel model =
+          imported.valid() ? imported.get() : import_model(source, importing, trace_.get());
       planned_ = plan_model(host, config, preference, std::move(model), trace_.get());
     }
     require_complete(planned_, preference);
@@ -113,7 +112,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
     trim_heap();
     Executor::Options running{.stop_grace_ms = config.session.stop_grace_ms,
                               // Steps launched as one capture have no times of their own.
-                              .capture = config.session.capture && !times_nodes,
+                              .capture = config.session.capture && !options.profile,
                               .give_back_more = [this] { give_back_idle(); }};
     if (planned_.model && planned_.model->has_constant_defaults()) {
       std::vector<std::string> names;
@@ -132,7 +131,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
   }
   for (const ConfigWarning& warning : planned_.warnings)
     log(warning.is_loud ? LogLevel::kWarning : LogLevel::kInfo, warning.text);
-  if (preference.fallback == Fallback::kWarn) warn_of_fallback(device);
+  if (preference.fallback == Fallback::kWarn) warn_of_fallback(options.device);
 }
 
 // True: the cached plan of an earlier start is used, and the model need not be imported.
@@ -421,9 +420,10 @@ Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions
   Runtime::Impl& shared = runtime.impl();
   const Config config = shared.session_config(options);
   const Preference preference = resolve_preference(shared.registry, config, options.device);
-  return describe(plan_model(folding_host(shared.registry, config), config, preference,
-                             import_model(model, config.session.file_access(), nullptr), nullptr),
-                  preference);
+  return describe(
+      plan_model(folding_host(shared.registry, config), config, preference,
+                 import_model(model, import_settings(config, options), nullptr), nullptr),
+      preference);
 }
 
 }  // namespace gantry

@@ -72,7 +72,7 @@ class Session::Impl {
 
  private:
   void load(Runtime::Impl& shared, const Config& config, const ModelSource& source,
-            const std::string& device, bool times_nodes);
+            const SessionOptions& options);
   bool use_cached_plan(ArtefactUse& cache, const Preference& preference);
   [[nodiscard]] FileGuard guard_files(const Program& program, const Preference& preference,
                                       std::shared_ptr<const FileWatch> artefact_file) const;

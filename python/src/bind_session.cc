@@ -96,6 +96,10 @@ constexpr const char* kSessionDoc =
     "of a JSON file. If it says which providers there are (/providers/search, disable, priority, "
     "probe, isolation, worker), the session gets a runtime of its own, made with all of it.\n"
     "profile: take the time of each node in every run; see profile().\n"
+    "outputs: names of the session's outputs, in that order: any values of the model's main graph, "
+    "as an intermediate tensor to look at. Only what they need is computed. None: the model's.\n"
+    "initializers: arrays by name, in place of the model's initializers, of the same element type "
+    "and shape. Contiguous, aligned ones are read in place and must not change.\n"
     "timeout: in seconds, for loading; looked at between its parts.\n"
     "cancel: a token by which another thread ends loading.\n\n"
     "Ctrl-C ends loading. Raises NotFoundError: no such file or device; InvalidModelError; "
@@ -153,17 +157,21 @@ void bind_session(nb::module_& module) {
       .def(
           "__init__",
           [](PySession* self, nb::handle model, const std::optional<std::string>& device,
-             nb::handle config, bool profile, std::optional<double> timeout, CancelToken* cancel) {
-            new (self) PySession(model, device, config, profile, timeout, cancel);
+             nb::handle config, bool profile, nb::handle outputs, nb::handle initializers,
+             std::optional<double> timeout, CancelToken* cancel) {
+            new (self)
+                PySession(model, device, config, profile, outputs, initializers, timeout, cancel);
           },
           nb::arg("model").none(), nb::arg("device") = nb::none(), nb::arg("config") = nb::none(),
-          nb::arg("profile") = false, nb::kw_only(), nb::arg("timeout") = nb::none(),
+          nb::arg("profile") = false, nb::kw_only(), nb::arg("outputs") = nb::none(),
+          nb::arg("initializers") = nb::none(), nb::arg("timeout") = nb::none(),
           nb::arg("cancel") = nb::none(),
           nb::sig("def __init__(self, model: str | os.PathLike[str] | bytes | onnx.ModelProto, "
                   "device: str | None = None, config: dict[str, typing.Any] | str | "
                   "os.PathLike[str] | None = None, "
-                  "profile: bool = False, *, timeout: float | None = None, "
-                  "cancel: CancelToken | None = None) -> None"))
+                  "profile: bool = False, *, outputs: collections.abc.Sequence[str] | None = None, "
+                  "initializers: collections.abc.Mapping[str, typing.Any] | None = None, "
+                  "timeout: float | None = None, cancel: CancelToken | None = None) -> None"))
       .def_prop_ro(
           "inputs", [](const PySession& self) { return self.session().inputs(); },
           "What run() takes, in the model's order.")

@@ -2,6 +2,7 @@
 #include "py_session.h"
 
 #include <algorithm>
+#include <map>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -41,17 +42,49 @@ std::vector<int64_t> extents_of(nb::handle shape) {
               "shape: expected a sequence of numbers, found " + described(shape));
 }
 
-/// `inputs` itself if it is a dict, or a dict of another mapping's items; tokenizers return a
-/// UserDict.
-nb::dict dict_given(nb::handle inputs) {
-  if (PyDict_Check(inputs.ptr())) return nb::borrow<nb::dict>(inputs);
-  if (!nb::isinstance(inputs, nb::module_::import_("collections.abc").attr("Mapping"))) {
-    throw Error(Code::kInvalidArgument,
-                "inputs: expected a dict from input names to arrays, found " + described(inputs));
+/// `given` itself if it is a dict, or a dict of another mapping's items; tokenizers return a
+/// UserDict. `role`: "input" or "initializer".
+nb::dict dict_given(const std::string& role, nb::handle given) {
+  if (PyDict_Check(given.ptr())) return nb::borrow<nb::dict>(given);
+  if (!nb::isinstance(given, nb::module_::import_("collections.abc").attr("Mapping"))) {
+    throw Error(Code::kInvalidArgument, role + "s: expected a dict from " + role +
+                                            " names to arrays, found " + described(given));
   }
   nb::dict dict;
-  dict.update(inputs);
+  dict.update(given);
   return dict;
+}
+
+/// A list of names.
+std::vector<std::string> names_given(nb::handle outputs) {
+  if (PyUnicode_Check(outputs.ptr()) || PySequence_Check(outputs.ptr()) == 0) {
+    throw Error(Code::kInvalidArgument,
+                "outputs: expected a list of names or None, found " + described(outputs));
+  }
+  std::vector<std::string> names;
+  for (const nb::handle item : outputs) {
+    if (!PyUnicode_Check(item.ptr())) {
+      throw Error(Code::kInvalidArgument,
+                  "outputs: expected names of outputs (str), found " + described(item));
+    }
+    names.push_back(nb::cast<std::string>(item));
+  }
+  return names;
+}
+
+/// Tensors by name.
+std::map<std::string, Value> tensors_given(nb::handle initializers) {
+  std::map<std::string, Value> tensors;
+  for (const auto [key, item] : dict_given("initializer", initializers)) {
+    if (!PyUnicode_Check(key.ptr())) {
+      throw Error(Code::kInvalidArgument,
+                  "initializers: expected names (str) as keys, found " + described(key));
+    }
+    ValueInfo any;
+    any.name = nb::cast<std::string>(key);
+    tensors.emplace(any.name, to_host_tensor(item, any));
+  }
+  return tensors;
 }
 
 std::string names_of(const std::vector<ValueInfo>& infos) {
@@ -90,10 +123,13 @@ void run_interruptibly(RunOptions& options, CancelToken* token, const std::funct
 }
 
 PySession::PySession(nb::handle model, const std::optional<std::string>& device, nb::handle config,
-                     bool profile, std::optional<double> timeout, CancelToken* token)
+                     bool profile, nb::handle outputs, nb::handle initializers,
+                     std::optional<double> timeout, CancelToken* token)
     : given_(given_model(model)), has_profile_(profile) {
   SessionSetup setup = session_setup(device, config);
   setup.options.profile = profile;
+  if (!outputs.is_none()) setup.options.outputs = names_given(outputs);
+  if (!initializers.is_none()) setup.options.initializers = tensors_given(initializers);
   RunOptions limits = run_options(timeout);
   run_interruptibly(limits, token, [&] {
     setup.options.cancel = limits.cancel;
@@ -172,7 +208,7 @@ void PySession::reset_profile() { session_->reset_profile(); }
 
 Inputs PySession::to_inputs(nb::handle inputs) const {
   Inputs values;
-  for (const auto& [key, object] : dict_given(inputs)) {
+  for (const auto& [key, object] : dict_given("input", inputs)) {
     if (!PyUnicode_Check(key.ptr())) {
       throw Error(Code::kInvalidArgument,
                   "inputs: the keys must be names of inputs (str), found " + described(key));
@@ -194,21 +230,13 @@ std::vector<size_t> PySession::to_outputs(nb::handle outputs) const {
     for (size_t i = 0; i < infos.size(); ++i) indices.push_back(i);
     return indices;
   }
-  if (PyUnicode_Check(outputs.ptr()) || PySequence_Check(outputs.ptr()) == 0) {
-    throw Error(Code::kInvalidArgument,
-                "outputs: expected a list of names or None, found " + described(outputs));
-  }
-  for (const nb::handle item : outputs) {
-    if (!PyUnicode_Check(item.ptr())) {
-      throw Error(Code::kInvalidArgument,
-                  "outputs: expected names of outputs (str), found " + described(item));
-    }
-    const auto name = nb::cast<std::string>(item);
+  for (const std::string& name : names_given(outputs)) {
     indices.push_back(find(infos, name));
     if (indices.back() == infos.size()) {
       throw Error(
           Code::kInvalidArgument,
-          "output \"" + name + "\": the model has no such output; it has " + names_of(infos));
+          "output \"" + name + "\": the model has no such output; it has " + names_of(infos) +
+              ". A session that is made with outputs=[...] returns any values of the graph");
     }
   }
   return indices;

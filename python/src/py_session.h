@@ -40,10 +40,11 @@ void run_interruptibly(RunOptions& options, CancelToken* token, const std::funct
 
 class PySession {
  public:
-  /// `timeout`: seconds. `token`: may be null. Errors as Session, and KeyboardInterrupt.
+  /// `outputs`: None or a sequence of names. `initializers`: None or a mapping from names to
+  /// tensors. `timeout`: seconds. `token`: may be null. Errors as Session, and KeyboardInterrupt.
   PySession(nanobind::handle model, const std::optional<std::string>& device,
-            nanobind::handle config, bool profile, std::optional<double> timeout,
-            CancelToken* token);
+            nanobind::handle config, bool profile, nanobind::handle outputs,
+            nanobind::handle initializers, std::optional<double> timeout, CancelToken* token);
 
   [[nodiscard]] const Session& session() const { return *session_; }
   [[nodiscard]] Session& session() { return *session_; }

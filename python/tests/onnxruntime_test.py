@@ -14,7 +14,7 @@ import onnx
 import onnxruntime
 import pytest
 from broken_models import add_model, make_model, value
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import gantry
 import gantry.onnxruntime
@@ -316,6 +316,81 @@ def test_open_dimensions_are_given_extents(ort):
     session = ort.InferenceSession(model.SerializeToString(), options, providers=CPU)
     assert (session.get_inputs()[0].shape, session.get_outputs()[0].shape) == ([4, 3], [4, 3])
     assert session.run(None, {"x": np.ones((4, 3), np.float32)})[0].shape == (4, 3)
+    with pytest.raises(ort.capi.onnxruntime_pybind11_state.InvalidArgument):
+        session.run(None, {"x": np.ones((5, 3), np.float32)})
+
+
+def test_open_dimensions_are_given_extents_by_denotation(ort):
+    model = make_model([helper.make_node("Neg", ["x"], ["y"])], [value("x", shape=("rows", 3))], [value("y", shape=("rows", 3))])
+    model.graph.input[0].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
+    options = ort.SessionOptions()
+    options.add_free_dimension_override_by_denotation("DATA_BATCH", 2)
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=CPU)
+    assert session.get_inputs()[0].shape == [2, 3]
+
+
+@pytest.mark.parametrize("add", ["add_initializer", "add_external_initializers"])
+def test_initializers_of_the_application(ort, add, tmp_path):
+    model = make_model([helper.make_node("Mul", ["x", "w"], ["y"])], [value("x", shape=(2, 3))], [value("y", shape=(2, 3))])
+    model.graph.initializer.append(numpy_helper.from_array(np.full((2, 3), 2, np.float32), "w"))
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path, save_as_external_data=add == "add_external_initializers", location="w.bin", size_threshold=0)
+    given = ort.OrtValue.ortvalue_from_numpy(np.arange(6, dtype=np.float32).reshape(2, 3))
+    options = ort.SessionOptions()
+    if add == "add_initializer":
+        options.add_initializer("w", given)
+    else:
+        options.add_external_initializers(["w"], [given])
+    (y,) = ort.InferenceSession(path, options, providers=CPU).run(None, {"x": ONES})
+    np.testing.assert_array_equal(y, given.numpy())
+    (y,) = ort.InferenceSession(path, providers=CPU).run(None, {"x": ONES})
+    np.testing.assert_array_equal(y, 2 * ONES)
+
+
+def test_providers_may_stand_in_the_options(ort):
+    options = ort.SessionOptions()
+    assert not options.has_providers()
+    options.add_provider("CPUExecutionProvider", {})
+    assert options.has_providers()
+    session = ort.InferenceSession(add_model().SerializeToString(), options)
+    assert session.get_providers() == CPU
+
+
+def test_devices_are_listed(ort):
+    host = [row for row in ort.get_ep_devices() if row.ep_name == "CPUExecutionProvider"]
+    assert len(host) == 1 and host[0].device.type == ort.OrtHardwareDeviceType.CPU
+    device = ort.OrtDevice.make("cpu", 0)
+    assert (device.device_type(), device.device_id(), device.device_mem_type()) == (0, 0, 0)
+
+
+def test_arenas_are_described(ort):
+    arena = ort.OrtArenaCfg({"max_mem": 16, "arena_extend_strategy": 1})
+    assert (arena.max_mem, arena.arena_extend_strategy, arena.initial_chunk_size_bytes) == (16, 1, -1)
+    assert ort.OrtArenaCfg(8, 0, 4, 2).max_dead_bytes_per_chunk == 2
+    info = ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
+    ort.create_and_register_allocator(info, None)
+
+
+def test_devices_are_taken_where_their_names_are():
+    device = gantry.onnxruntime.OrtDevice.make("cpu", 0)
+    assert gantry.onnxruntime.OrtValue.ortvalue_from_numpy(ONES, device).device_name() == "cpu"
+    binding = gantry.onnxruntime.InferenceSession(add_model()).io_binding()
+    binding.bind_output("z", gantry.onnxruntime.OrtDevice(gantry.onnxruntime.OrtDevice.cpu(), 0, 0))
+    with pytest.warns(UserWarning, match="create_and_register_allocator has no effect"):
+        gantry.onnxruntime.create_and_register_allocator(None, gantry.onnxruntime.OrtArenaCfg(1 << 30, 0, -1, -1))
+
+
+def test_threads_for_all_sessions():
+    options = gantry.onnxruntime.SessionOptions()
+    options.use_per_session_threads = False
+    gantry.onnxruntime.set_global_thread_pool_sizes(3, 1)
+    try:
+        assert options.config()["session"]["threads"] == 3
+        assert "threads" not in gantry.onnxruntime.SessionOptions().config()["session"]
+    finally:
+        gantry.onnxruntime.set_global_thread_pool_sizes(0, 0)
+    with pytest.raises(gantry.InvalidArgumentError, match="expected numbers from 0, found -1 and 0"):
+        gantry.onnxruntime.set_global_thread_pool_sizes(-1, 0)
 
 
 def test_objects_become_text(ort):
@@ -380,10 +455,8 @@ def test_what_cannot_be_obeyed_is_said():
     options = gantry.onnxruntime.SessionOptions()
     with pytest.raises(gantry.UnsupportedError, match="custom_ops.so is a library for ONNX Runtime.*gantry provider new"):
         options.register_custom_ops_library("custom_ops.so")
-    with pytest.raises(gantry.UnsupportedError, match='initializer "w" from the model'):
-        options.add_initializer("w", gantry.onnxruntime.OrtValue(ONES))
-    with pytest.raises(gantry.UnsupportedError, match="initializers \\(w\\) from the model"):
-        options.add_external_initializers(["w"], [gantry.onnxruntime.OrtValue(ONES)])
+    with pytest.raises(gantry.InvalidArgumentError, match="one value for each of the 2 names, found 1"):
+        options.add_external_initializers(["w", "v"], [gantry.onnxruntime.OrtValue(ONES)])
     with pytest.raises(AttributeError):
         options.intra_op_threads = 2
     with pytest.raises(gantry.InvalidArgumentError, match='"y": expected a device with memory of its own that the session uses \\(none\\), found CUDA:0'):

@@ -23,6 +23,7 @@ struct RunCommandOptions : ModelOptions {
   std::string verify;
   Tolerance tolerance;
   std::string out;
+  std::vector<std::string> outputs;  ///< empty: the model's
 };
 
 /// Summary statistics of a tensor.
@@ -232,7 +233,9 @@ Status run_model(const RunCommandOptions& options) {
   if (!options.out.empty()) make_folder(options.out);  // fails before the run
   const auto runtime = make_runtime(options);
   const Clock::time_point start = Clock::now();
-  Session session(*runtime, options.model, session_options(options));
+  SessionOptions session_with = session_options(options);
+  session_with.outputs = options.outputs;
+  Session session(*runtime, options.model, session_with);
   const double load_ms = milliseconds(Clock::now() - start);
   return options.verify.empty() ? run_once(session, options, load_ms)
                                 : run_verify(session, options);
@@ -251,11 +254,18 @@ void add_run(CLI::App& app, Action& chosen) {
                    "Write the outputs there: NAME.npy, or NAME.pb for what is no tensor")
       ->type_name("DIR");
   command
+      ->add_option("--output", options->outputs,
+                   "A value of the model's graph to return in place of the model's outputs, as an "
+                   "intermediate tensor; may be repeated")
+      ->type_name("NAME")
+      ->take_all()
+      ->allow_extra_args(false);
+  command
       ->add_option("--verify", options->verify,
                    "Compare with recorded outputs: a folder with test_data_set_*, or with "
                    "input_0.pb and output_0.pb")
       ->type_name("DIR")
-      ->excludes("--input", "--image", "--random", "--dim", "--out");
+      ->excludes("--input", "--image", "--random", "--dim", "--out", "--output");
   command
       ->add_option("--rtol", options->tolerance.relative,
                    "Relative tolerance of --verify; default: 1e-3")

@@ -47,6 +47,12 @@ struct SessionOptions {
   /// take per-node times in every run; see Session::profile. The configuration's session.profile
   /// takes them too.
   bool profile = false;
+  /// The session's outputs, in this order: any values of the model's main graph, as an intermediate
+  /// tensor that is to be looked at. Only what they need is computed. Empty: the model's outputs.
+  std::vector<std::string> outputs = {};
+  /// Tensors in place of the model's initializers of these names, of the same element type and
+  /// shape, in host memory. The session shares their memory, which must not change.
+  std::map<std::string, Value> initializers = {};
   /// set to true by another thread: loading ends with CANCELLED
   const std::atomic<bool>* cancel = nullptr;
   /// Loading ends with DEADLINE_EXCEEDED after that time; checked between the steps of loading,

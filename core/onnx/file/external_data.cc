@@ -46,7 +46,7 @@ class Mapper {
       tensor.set_doc_string(placeholder_text(payloads_.size()));
       tensor.clear_external_data();
       tensor.clear_data_location();
-      payloads_.push_back({file->bytes().data() + entry.offset, needed, file});
+      payloads_.push_back({file->bytes().data() + entry.offset, needed, file, true});
     } catch (const Error& error) {
       throw error.in(subject);
     }

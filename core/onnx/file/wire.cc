@@ -62,9 +62,6 @@ constexpr uint32_t kDocString = 12;
 enum class WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 constexpr int kMaxDepth = 96;  // protobuf's own limit is 100
-constexpr uint64_t kKeptBytes = 1024;
-// Integer tensors up to this size are not left out: shape inference reads shapes, axes and indices.
-constexpr uint64_t kKeptIntegerBytes = 64 * 1024;
 constexpr size_t kLengthBytes =
     5;  // a length that is filled in later, padded to the longest form of 32 bits
 
@@ -189,9 +186,7 @@ class Stripper {
       }
     }
     const auto dtype = static_cast<DType>(data_type);
-    const bool is_integer = dtype == DType::kInt32 || dtype == DType::kInt64;
-    if (candidates != 1 || found.end - found.begin <= (is_integer ? kKeptIntegerBytes : kKeptBytes))
-      return {};
+    if (candidates != 1 || found.end - found.begin <= most_kept_bytes(dtype)) return {};
     // Packed float_data and double_data have the layout of raw_data if the element type matches.
     bool fits = true;
     if (found.number == kFloatData) fits = dtype == DType::kFloat || dtype == DType::kComplex64;
@@ -212,7 +207,8 @@ class Stripper {
     write_varint(uint64_t{kDocString} << 3 | static_cast<uint64_t>(WireType::kBytes));
     write_varint(mark.size());
     result_.bytes += mark;
-    result_.payloads.push_back({model_.data() + large.begin, large.end - large.begin, owner_});
+    result_.payloads.push_back(
+        {model_.data() + large.begin, large.end - large.begin, owner_, owner_ != nullptr});
   }
 
   void copy(const Field& field) {

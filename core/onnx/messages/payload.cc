@@ -167,6 +167,23 @@ uint64_t payload_bytes_needed(const onnx::TensorProto& tensor) {
   }
 }
 
+void set_value(onnx::TensorProto& tensor, const ValueRef& value, std::vector<Payload>& payloads) {
+  onnx::TensorProto written;
+  written.set_name(tensor.name());
+  written.set_data_type(tensor.data_type());
+  *written.mutable_dims() = tensor.dims();
+  const uint64_t size_bytes = value->view.size_bytes;
+  if (value->dtype == DType::kString) {
+    for (const std::string& text : value->strings) written.add_string_data(text);
+  } else if (size_bytes <= most_kept_bytes(value->dtype)) {
+    written.set_raw_data(value->view.data, size_bytes);
+  } else {
+    written.set_doc_string(placeholder_text(payloads.size()));
+    payloads.push_back({static_cast<const std::byte*>(value->view.data), size_bytes, value, false});
+  }
+  tensor.Swap(&written);
+}
+
 ValueRef to_value(const onnx::TensorProto& tensor, const std::vector<Payload>& payloads) {
   const DType dtype = dtype_of_tensor(tensor);
   if (dtype == DType::kString && !is_placeholder(tensor) && !tensor.has_raw_data()) {
@@ -188,7 +205,7 @@ ValueRef to_value(const onnx::TensorProto& tensor, const std::vector<Payload>& p
     }
     ValueRef view =
         view_tensor(dtype, shape_of(tensor), payload.data, payload.size_bytes, payload.owner);
-    view->is_mapped = payload.owner != nullptr;
+    view->is_mapped = payload.is_mapped;
     return with_plain_bools(std::move(view));
   }
   const uint64_t stored = tensor.ByteSizeLong();

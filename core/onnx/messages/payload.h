@@ -19,9 +19,17 @@ namespace gantry {
 struct Payload {
   const std::byte* data = nullptr;
   uint64_t size_bytes = 0;
-  /// A mapped file; null: borrowed from the caller of the import.
+  /// Keeps the bytes alive; null: borrowed from the caller of the import.
   std::shared_ptr<const void> owner;
+  bool is_mapped = false;  ///< they are in a file mapped read-only, which is the owner
 };
+
+/// Tensors with more bytes are payloads, others are left in the model's messages. Shape inference
+/// reads integers: shapes, axes and indices.
+constexpr uint64_t most_kept_bytes(DType dtype) {
+  const bool is_index = dtype == DType::kInt32 || dtype == DType::kInt64;
+  return is_index ? uint64_t{64} << 10 : uint64_t{1} << 10;
+}
 
 /// A model, and the bytes of its large tensors. Borrowed.
 struct ModelParts {
@@ -41,6 +49,10 @@ void check_type(const onnx::TensorProto& tensor);
 /// Bytes that the tensor's shape and element type need. INVALID_MODEL: a type that is unknown or
 /// has no fixed size, or a shape that is negative or too large; the message names the tensor.
 uint64_t payload_bytes_needed(const onnx::TensorProto& tensor);
+
+/// Puts a tensor in host memory in place of the bytes of `tensor`, which must have its element type
+/// and shape. A payload shares the value's memory.
+void set_value(onnx::TensorProto& tensor, const ValueRef& value, std::vector<Payload>& payloads);
 
 /// The tensor as a value: a view of its payload, or decoded from the field that has its elements.
 /// INVALID_MODEL: the number of elements or bytes does not match its shape.

@@ -9,6 +9,7 @@ import numpy as np
 
 from gantry._core import Binding, CancelToken, Session, dtype_name
 from gantry.errors import InvalidArgumentError
+from gantry.onnxruntime.devices import OrtDevice
 from gantry.onnxruntime.values import OrtValue, copy_into, device_of, element_dtype
 
 __all__ = ["IOBinding"]
@@ -54,7 +55,7 @@ class IOBinding:
         self._inputs[name] = arr_on_cpu
         self._binding.input(name, arr_on_cpu)
 
-    def bind_input(self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int) -> None:
+    def bind_input(self, name: str, device_type: str | OrtDevice, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int) -> None:
         """Binds an input to the caller's memory, which must stay valid. element_type is a numpy type or an onnx.TensorProto number."""
         self.bind_cpu_input(name, self._memory(device_of(device_type, device_id), element_type, shape, buffer_ptr))
 
@@ -64,7 +65,7 @@ class IOBinding:
     def bind_output(
         self,
         name: str,
-        device_type: str = "cpu",
+        device_type: str | OrtDevice = "cpu",
         device_id: int = 0,
         element_type: Any = None,
         shape: Sequence[int] | None = None,

@@ -2,11 +2,13 @@
 """SessionOptions and RunOptions: the options that gantry supports, and warnings for the others."""
 
 import enum
+from collections.abc import Mapping
 from typing import Any
 
 import gantry
 from gantry import CancelToken
-from gantry.errors import NotFoundError, UnsupportedError
+from gantry.errors import InvalidArgumentError, NotFoundError, UnsupportedError
+from gantry.onnxruntime.process import global_threads
 
 __all__ = ["ExecutionMode", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
 
@@ -40,43 +42,49 @@ _NOT_OBEYED = {
     "log_verbosity_level": 0,
     "logid": "",
     "use_deterministic_compute": False,
-    "use_per_session_threads": True,
 }
 
 
 class SessionOptions:
     """Options of an InferenceSession.
 
-    intra_op_num_threads: threads of a run; 0 and less: one for each core. graph_optimization_level: a GraphOptimizationLevel.
+    intra_op_num_threads: threads of a run; 0 and less: one for each core, or, if use_per_session_threads is False, what
+    set_global_thread_pool_sizes was given. graph_optimization_level: a GraphOptimizationLevel.
     enable_profiling: measure the time of each node; end_profiling() writes it to a file whose name starts with profile_file_prefix.
     log_severity_level: from 3 (error) on, InferenceSession does not warn of options without effect; -1: as set_default_logger_severity.
     Other attributes have no effect, and InferenceSession warns if one is not at its default. Those that would change results are errors:
-    optimized_model_filepath, initializers from code, libraries of operators.
+    optimized_model_filepath, libraries of operators.
 
     >>> options = SessionOptions(); options.intra_op_num_threads = 2
     """
 
     __slots__ = (
         "_entries",
-        "_free_dimensions",
+        "_dimensions",
+        "_initializers",
+        "_providers",
         "enable_profiling",
         "graph_optimization_level",
         "intra_op_num_threads",
         "log_severity_level",
         "optimized_model_filepath",
         "profile_file_prefix",
+        "use_per_session_threads",
         *_NOT_OBEYED,
     )
 
     def __init__(self) -> None:
         self._entries: dict[str, str] = {}
-        self._free_dimensions: dict[str, int] = {}
+        self._dimensions: dict[str, int] = {}
+        self._initializers: dict[str, Any] = {}
+        self._providers: list[tuple[str, dict[str, str]]] = []
         self.enable_profiling = False
         self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
         self.intra_op_num_threads = 0
         self.log_severity_level = -1
         self.optimized_model_filepath = ""
         self.profile_file_prefix = "onnxruntime_profile_"
+        self.use_per_session_threads = True
         for name, value in _NOT_OBEYED.items():
             setattr(self, name, value)
 
@@ -91,26 +99,43 @@ class SessionOptions:
         return self._entries[key]
 
     def add_free_dimension_override_by_name(self, dim_name: str, dim_value: int) -> None:
-        """get_inputs and get_outputs report the value for dimensions of this name. Runs may still use another extent."""
-        self._free_dimensions[dim_name] = dim_value
+        """Fixes the dimensions of this name: the model is loaded as if it had the extent, and runs with another one are refused."""
+        self._dimensions[dim_name] = dim_value
+
+    def add_free_dimension_override_by_denotation(self, dim_denotation: str, dim_value: int) -> None:
+        """As add_free_dimension_override_by_name, for the inputs' dimensions with this denotation ("DATA_BATCH")."""
+        self._dimensions[dim_denotation] = dim_value
 
     def add_initializer(self, name: str, ort_value: Any) -> None:
-        """UnsupportedError."""
-        raise UnsupportedError(f'add_initializer: gantry takes the initializer "{name}" from the model; write it there with the package onnx')
+        """Puts a tensor in host memory in place of the model's initializer. Its memory is shared and must not change."""
+        self._initializers[name] = ort_value
 
     def add_external_initializers(self, names: list[str], ort_values: list[Any]) -> None:
-        """UnsupportedError."""
-        raise UnsupportedError(f"add_external_initializers: gantry takes initializers ({', '.join(names)}) from the model and its files alone; "
-                               "write them there with the package onnx")
+        """As add_initializer, for several: those of the model's external files need no file any more."""
+        if len(names) != len(ort_values):
+            raise InvalidArgumentError(f"add_external_initializers: expected one value for each of the {len(names)} names, found {len(ort_values)}")
+        self._initializers |= dict(zip(names, ort_values, strict=True))
+
+    def add_provider(self, provider_name: str, provider_options: Mapping[str, str] | None = None) -> None:
+        """Appends a provider for sessions that are given none, as "CPUExecutionProvider"."""
+        self._providers.append((provider_name, dict(provider_options or {})))
+
+    def has_providers(self) -> bool:
+        """True after add_provider."""
+        return bool(self._providers)
 
     def register_custom_ops_library(self, path: Any) -> None:
         """UnsupportedError: such a library is built against ONNX Runtime. Custom operators need a provider (docs/write-a-provider.md)."""
         raise UnsupportedError(f"register_custom_ops_library: {path} is a library for ONNX Runtime, which gantry cannot open; operators of other "
                                "domains come from a provider (gantry provider new)")
 
-    def free_dimensions(self) -> dict[Any, int]:
-        """The overrides of add_free_dimension_override_by_name."""
-        return self._free_dimensions
+    def providers(self) -> list[tuple[str, dict[str, str]]]:
+        """(name, options) of each add_provider."""
+        return list(self._providers)
+
+    def initializers(self) -> dict[str, Any]:
+        """The values of add_initializer and add_external_initializers."""
+        return dict(self._initializers)
 
     def is_quiet(self) -> bool:
         """True if only errors are to be reported."""
@@ -121,8 +146,13 @@ class SessionOptions:
         if self.optimized_model_filepath:
             raise UnsupportedError("optimized_model_filepath: gantry does not write models")
         session: dict[str, Any] = {"optimization": _OPTIMIZATION.get(GraphOptimizationLevel(self.graph_optimization_level), "all")}
-        if self.intra_op_num_threads > 0:
-            session["threads"] = self.intra_op_num_threads
+        threads = self.intra_op_num_threads
+        if threads <= 0 and not self.use_per_session_threads:
+            threads = global_threads()
+        if threads > 0:
+            session["threads"] = threads
+        if self._dimensions:
+            session["dimensions"] = dict(self._dimensions)
         return {"session": session}
 
     def not_obeyed(self) -> list[str]:

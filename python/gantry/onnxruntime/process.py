@@ -10,11 +10,15 @@ __all__ = [
     "enable_telemetry_events",
     "get_build_info",
     "get_version_string",
+    "has_collective_ops",
     "preload_dlls",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
+    "set_global_thread_pool_sizes",
     "set_seed",
 ]
+
+_global_threads = 0
 
 # ONNX Runtime's severities: verbose, info, warning, error, fatal.
 _LEVELS = ("debug", "info", "warning", "error", "error")
@@ -30,6 +34,11 @@ def get_build_info() -> str:
     return f"gantry {gantry.__version__}"
 
 
+def has_collective_ops() -> bool:
+    """False: there are no operators that communicate."""
+    return False
+
+
 def set_default_logger_severity(severity: int) -> None:
     """How much is written to standard error: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal. As gantry.set_log_level, which has no level fatal."""
     if not 0 <= severity < len(_LEVELS):
@@ -39,6 +48,22 @@ def set_default_logger_severity(severity: int) -> None:
 
 def set_default_logger_verbosity(verbosity: int) -> None:
     """Has no effect: set_default_logger_severity(0) writes all there is."""
+
+
+def set_global_thread_pool_sizes(intra_op_num_threads: int, inter_op_num_threads: int) -> None:
+    """Threads of a run, for the sessions to come whose options have use_per_session_threads = False; 0: one for each core.
+
+    inter_op_num_threads has no effect: the nodes of a run follow each other.
+    """
+    global _global_threads
+    if min(intra_op_num_threads, inter_op_num_threads) < 0:
+        raise gantry.InvalidArgumentError(f"set_global_thread_pool_sizes: expected numbers from 0, found {intra_op_num_threads} and {inter_op_num_threads}")
+    _global_threads = intra_op_num_threads
+
+
+def global_threads() -> int:
+    """What set_global_thread_pool_sizes was given; 0 before."""
+    return _global_threads
 
 
 def set_seed(seed: int) -> None:

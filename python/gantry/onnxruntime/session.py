@@ -126,7 +126,7 @@ class InferenceSession:
             not_obeyed.append(f"disabled_optimizers={sorted(disabled_optimizers)}")
         if not_obeyed and not self._options.is_quiet():
             _warn(f"no effect of the session options {', '.join(not_obeyed)}")
-        self._load(providers, provider_options)
+        self._load(self._options.providers() if providers is None else providers, provider_options)
 
     def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Loads the model again for these providers. An io_binding() created before still uses the previous one.
@@ -142,7 +142,8 @@ class InferenceSession:
         devices = {name: device for name, options in rows if (device := _device(name, options, is_quiet))}
         devices.setdefault(_HOST, "CPU:0")
         config["placement"] = {"prefer": list(devices.values()), "fallback": "allow"}
-        self._session = gantry.Session(self._model, config=config, profile=self._options.enable_profiling)
+        initializers = {name: value.value if isinstance(value, OrtValue) else value for name, value in self._options.initializers().items()}
+        self._session = gantry.Session(self._model, config=config, profile=self._options.enable_profiling, initializers=initializers)
         self._providers = list(devices)
         self._provider_options = {name: {"device_id": device.split(":")[1]} for name, device in devices.items()}
         self._started = time.time_ns()
@@ -222,8 +223,7 @@ class InferenceSession:
         return self._node_args([info for info in self._session.inputs if info.required == required])
 
     def _node_args(self, infos: Iterable[gantry.ValueInfo]) -> list[NodeArg]:
-        fixed = self._options.free_dimensions()
-        return [NodeArg(info.name, type_name(info.kind, info.dtype), [fixed.get(extent, extent) for extent in info.shape or []]) for info in infos]
+        return [NodeArg(info.name, type_name(info.kind, info.dtype), list(info.shape or [])) for info in infos]
 
     def get_providers(self) -> list[str]:
         """The providers in use, most preferred first; the CPU is always included."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from gantry._core import Tensor, allocate_on, dtype_name, dtype_number, numpy_dtype
 from gantry.errors import InvalidArgumentError
+from gantry.onnxruntime.devices import OrtDevice
 
 __all__ = ["OrtValue", "as_text", "copy_into", "device_of", "element_dtype", "type_name"]
 
@@ -41,9 +42,10 @@ def as_text(value: Any) -> Any:
     return np.array([*texts, None], object)[:-1].reshape(value.shape)
 
 
-def device_of(device_type: str, device_id: int) -> str | None:
+def device_of(device_type: str | OrtDevice, device_id: int) -> str | None:
     """gantry's device string: "CUDA:0" for "cuda" and 0; None for host memory."""
-    return None if device_type.lower() == "cpu" else f"{device_type.upper()}:{device_id}"
+    name, number = (device_type.name, device_type.device_id()) if isinstance(device_type, OrtDevice) else (device_type, device_id)
+    return None if name.lower() == "cpu" else f"{name.upper()}:{number}"
 
 
 def element_dtype(element_type: Any) -> np.dtype[Any]:
@@ -62,7 +64,7 @@ class OrtValue:
         self._value = value
 
     @classmethod
-    def ortvalue_from_numpy(cls, numpy_obj: np.ndarray[Any, Any], device_type: str = "cpu", device_id: int = 0) -> "OrtValue":
+    def ortvalue_from_numpy(cls, numpy_obj: np.ndarray[Any, Any], device_type: str | OrtDevice = "cpu", device_id: int = 0) -> "OrtValue":
         """An OrtValue of an array of any ONNX element type; copied if device_type is not "cpu" or the byte order is not native."""
         if not isinstance(numpy_obj, np.ndarray):
             raise InvalidArgumentError(f"numpy_obj: expected a numpy array, found a {type(numpy_obj).__name__}")
@@ -91,7 +93,7 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_shape_and_type(
-        cls, shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
+        cls, shape: Sequence[int], element_type: Any, device_type: str | OrtDevice = "cpu", device_id: int = 0
     ) -> "OrtValue":
         """A tensor of zeros; element_type is a numpy type or an onnx.TensorProto number."""
         return cls.ortvalue_from_numpy(np.zeros(tuple(shape), element_dtype(element_type)), device_type, device_id)

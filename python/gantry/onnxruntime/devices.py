@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices as ONNX Runtime describes them, and its allocators, of which gantry has none to choose from."""
+
+import dataclasses
+import enum
+import warnings
+from typing import Any
+
+import gantry
+from gantry.errors import InvalidArgumentError
+
+__all__ = [
+    "OrtAllocatorType",
+    "OrtArenaCfg",
+    "OrtDevice",
+    "OrtEpDevice",
+    "OrtHardwareDevice",
+    "OrtHardwareDeviceType",
+    "OrtMemType",
+    "OrtMemoryInfo",
+    "create_and_register_allocator",
+    "create_and_register_allocator_v2",
+    "get_ep_devices",
+]
+
+# ONNX Runtime's numbers of device types. gantry's own types have none, and get that of a GPU.
+_HOST, _GPU = 0, 1
+
+
+class OrtDevice:
+    """A device of gantry by a type's name and a number: "cuda" and 1 is CUDA:1. Taken wherever a device_type is.
+
+    >>> ortvalue = OrtValue.ortvalue_from_numpy(x, OrtDevice.make("cuda", 1))
+    """
+
+    def __init__(self, device_type: int, *numbers: int) -> None:
+        """As OrtDevice(OrtDevice.cuda(), OrtDevice.default_memory(), device_id), the form of ONNX Runtime's C++ module."""
+        self.name: str = "cpu" if device_type == _HOST else "cuda"
+        self._id: int = numbers[-1] if len(numbers) > 1 else 0
+
+    @staticmethod
+    def make(ort_device_name: str, device_id: int, vendor_id: int = -1) -> "OrtDevice":
+        device = OrtDevice(_HOST)
+        device.name, device._id = ort_device_name.lower(), device_id
+        return device
+
+    @staticmethod
+    def cpu() -> int:
+        return _HOST
+
+    @staticmethod
+    def cuda() -> int:
+        return _GPU
+
+    @staticmethod
+    def default_memory() -> int:
+        return 0
+
+    def device_id(self) -> int:
+        return self._id
+
+    def device_type(self) -> int:
+        return _HOST if self.name == "cpu" else _GPU
+
+    def device_mem_type(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return f"OrtDevice({self.name}:{self._id})"
+
+
+class OrtHardwareDeviceType(enum.IntEnum):
+    CPU = 0
+    GPU = 1
+    NPU = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class OrtHardwareDevice:
+    """A device: `device_id` its number in gantry, `metadata` its name and identity."""
+
+    type: OrtHardwareDeviceType
+    vendor_id: int
+    vendor: str
+    device_id: int
+    metadata: dict[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class OrtEpDevice:
+    """A device with the provider that InferenceSession's `providers` names it by."""
+
+    ep_name: str
+    ep_vendor: str
+    ep_metadata: dict[str, str]
+    ep_options: dict[str, str]
+    device: OrtHardwareDevice
+
+
+def get_ep_devices() -> list[OrtEpDevice]:
+    """Every device that is ready, simulated ones left out, as get_available_providers() does. Devices other than the CPU are of the type GPU."""
+    rows: dict[tuple[str, int], OrtEpDevice] = {}  # several providers may serve a device; the first one owns its memory
+    for device in gantry.devices():
+        if device.state != "ready" or device.stand_in or (device.type, device.id) in rows:
+            continue
+        kind = OrtHardwareDeviceType.CPU if device.type == "CPU" else OrtHardwareDeviceType.GPU
+        hardware = OrtHardwareDevice(kind, 0, "", device.id, {"name": device.name, "uid": device.uid})
+        rows[device.type, device.id] = OrtEpDevice(f"{device.type}ExecutionProvider", "", {}, {"device_id": str(device.id)}, hardware)
+    return list(rows.values())
+
+
+class OrtAllocatorType(enum.IntEnum):
+    INVALID = -1
+    ORT_DEVICE_ALLOCATOR = 0
+    ORT_ARENA_ALLOCATOR = 1
+
+
+class OrtMemType(enum.IntEnum):
+    CPU_INPUT = -2
+    CPU_OUTPUT = -1
+    CPU = -1
+    DEFAULT = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class OrtMemoryInfo:
+    name: str
+    allocator_type: OrtAllocatorType
+    device_id: int
+    mem_type: OrtMemType
+
+
+class OrtArenaCfg:
+    """The settings of an arena, of which gantry has none: it plans the memory of each session.
+
+    >>> OrtArenaCfg({"max_mem": 1 << 30}); OrtArenaCfg(1 << 30, 0, -1, -1)
+    """
+
+    _NAMES = ("max_mem", "arena_extend_strategy", "initial_chunk_size_bytes", "max_dead_bytes_per_chunk", "initial_growth_chunk_size_bytes",
+              "max_power_of_two_extend_bytes")
+
+    def __init__(self, *settings: Any) -> None:
+        given = settings[0] if len(settings) == 1 and isinstance(settings[0], dict) else dict(zip(self._NAMES, settings, strict=False))
+        if unknown := sorted(set(given) - set(self._NAMES)):
+            raise InvalidArgumentError(f"OrtArenaCfg: expected {', '.join(self._NAMES)}, found {', '.join(unknown)}")
+        for name in self._NAMES:
+            setattr(self, name, int(given.get(name, 0 if name == "max_mem" else -1)))
+
+
+def create_and_register_allocator(mem_info: OrtMemoryInfo, arena_cfg: OrtArenaCfg | None = None) -> None:
+    """Has no effect and warns if an arena was described: each session plans its own memory (session.memory_limit_bytes bounds it)."""
+    if arena_cfg is not None:
+        warnings.warn("gantry.onnxruntime: create_and_register_allocator has no effect; the configuration's session.memory_limit_bytes bounds the "
+                      "memory of a session", UserWarning, stacklevel=2)
+
+
+def create_and_register_allocator_v2(provider_type: str, mem_info: OrtMemoryInfo, options: dict[str, str], arena_cfg: OrtArenaCfg | None = None) -> None:
+    """As create_and_register_allocator."""
+    create_and_register_allocator(mem_info, arena_cfg)
