@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GreedySearch and BeamSearch of com.microsoft with small decoders, against ONNX Runtime run live."""
+"""GreedySearch, Sampling and BeamSearch of com.microsoft with small decoders, against ONNX Runtime run live."""
 
 import numpy as np
 import onnx
@@ -101,6 +101,39 @@ def test_behind_the_end_are_pads():
     found = run(model, feeds)["sequences"]
     np.testing.assert_array_equal(found[:, :7], expected[:, :7])
     assert (found[:, 6:] == PAD).all() and found[0, 5] != PAD
+
+
+def sampling(decoder, ids=IDS, length=12, end=5, repetition_penalty=None, vocab_mask=None, attention_mask=None, seed=None, **attributes):
+    inputs = {"input_ids": ids, "max_length": one(length), "min_length": None, "repetition_penalty": repetition_penalty, "vocab_mask": vocab_mask,
+              "prefix_vocab_mask": None, "attention_mask": attention_mask, "presence_mask": attributes.pop("presence_mask", None), "seed": seed}
+    return model_of("Sampling", inputs, {"sequences": KINDS["sequences"]}, decoder=decoder, eos_token_id=end, pad_token_id=PAD, **attributes)
+
+
+@pytest.mark.parametrize("seed", [None, one(0), one(1), one(2), one(77), one(2**31 - 1), one(2**31 - 2)], ids=str)
+@pytest.mark.parametrize("options", [
+    {"top_p": 0.9}, {"top_p": 0.6, "temperature": 2.5}, {"top_p": 0.95, "custom": 1, "temperature": 1.7}, {"top_p": 0.3, "min_tokens_to_keep": 4}, {"top_p": 1.0},
+    {"top_p": 0.9, "repetition_penalty": one(1.7, F32), "no_repeat_ngram_size": 2}, {"top_p": 0.9, "filter_value": -3.0}, {"top_p": 0.05, "custom": 1},
+    {"top_p": 0.9, "ids": np.random.default_rng(2).integers(0, 22, (7, 3)).astype(I32), "length": 9}, {"top_p": 0.9, "vocab_mask": mask_of(VOCABULARY)},
+], ids=str)
+def test_sampling_draws_the_same_tokens(options, seed):
+    """ONNX Runtime leaves what comes behind the longest sequence unwritten, so nothing ends."""
+    compare(*sampling(gpt_decoder(), seed=seed, end=NO_END, **options))
+
+
+def test_sampling_ends():
+    found = [run(*sampling(gpt_decoder(), seed=one(seed), top_p=0.9, length=20))["sequences"] for seed in range(6)]
+    assert len({row.tobytes() for row in found}) > 1
+    for row in np.concatenate(found)[:, 3:]:
+        first = next((place for place, token in enumerate(row) if token == PAD), len(row))
+        assert (row[first:] == PAD).all() and (row[:first] != 5).all()
+
+
+def test_presence_takes_from_each_token_that_is_marked():
+    """ONNX Runtime's CPU provider takes all of it from the first token."""
+    mask = np.ones((2, VOCABULARY), I32)
+    mask[:, [8, 13]] = 0
+    model, feeds = sampling(gpt_decoder(), seed=one(3), top_p=0.5, presence_mask=mask, presence_penalty=1e4, end=NO_END)
+    assert np.isin(run(model, feeds)["sequences"][:, 3:], [8, 13]).all()
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -48,6 +48,69 @@ def test_multi_head_over_another_sequence(opset):
     check(*model_of("MultiHeadAttention", inputs, {"y": TensorProto.FLOAT}, opset=opset, num_heads=N))
 
 
+MASKED = {
+    "plain": {},
+    "bias": {"bias": random(3 * N * W, seed=8)},
+    "mask": {"mask_index": np.array([[1, 0, 1, 1, 1], [1, 1, 1, 1, 0], [1] * 5, [0, 1, 1, 0, 1]], I32)},
+    "attention_bias": {"attention_bias": random(1, N, 1, 5, seed=9)},
+    "scale": {"scale": 0.3},
+    "scores": {"output_qk": 1, "mask_index": np.array([[1, 0, 1, 1, 1]] * 4, I32), "mask_filter_value": -20.0},
+}
+CAPACITY, ROWS = 8, 4
+
+
+def masked(case, past=4, beams=None, **given):
+    """One token of each row after `past` others; `beams`: the rows are of so many beams each."""
+    more = {**MASKED[case], **given}
+    inputs = {"query": random(ROWS, 1, N * W), "key": random(ROWS, 1, N * W, seed=1), "value": random(ROWS, 1, N * W, seed=2), "mask_index": more.pop("mask_index", None),
+              "attention_bias": more.pop("attention_bias", None), "past_key": random(ROWS, N, CAPACITY, W, seed=3), "past_value": random(ROWS, N, CAPACITY, W, seed=4),
+              "past_sequence_length": np.array([past], I32), "beam_width": None, "cache_indirection": None, "bias": more.pop("bias", None)}
+    if beams:
+        inputs |= {"beam_width": np.array([beams], I32),
+                   "cache_indirection": np.random.default_rng(5).integers(0, beams, (ROWS // beams, beams, CAPACITY)).astype(I32)}
+    outputs = {"y": TensorProto.FLOAT, "present_key": TensorProto.FLOAT, "present_value": TensorProto.FLOAT} | ({"qk": TensorProto.FLOAT} if "output_qk" in more else {})
+    return inputs, outputs, {"num_heads": N, "past_present_share_buffer": 1, **more}
+
+
+@OPSETS
+@pytest.mark.parametrize("beams", [None, 1, 2])
+@pytest.mark.parametrize("case", MASKED)
+def test_one_token_over_a_cache_with_room(case, beams, opset):
+    inputs, outputs, attributes = masked(case, beams=beams)
+    check(*model_of("DecoderMaskedMultiHeadAttention", inputs, outputs, opset=opset, **attributes))
+
+
+@pytest.mark.parametrize("beams", [None, 2])
+@pytest.mark.parametrize("past", [0, CAPACITY - 1])
+def test_one_token_at_the_ends_of_a_cache(past, beams):
+    inputs, outputs, attributes = masked("plain", past=past, beams=beams)
+    check(*model_of("DecoderMaskedMultiHeadAttention", inputs, outputs, **attributes))
+    check(*model_of("DecoderMaskedMultiHeadAttention", inputs, outputs, open_batch=True, **attributes))
+
+
+@OPSETS
+@pytest.mark.parametrize("more", [{}, {"mask_index": np.array([[1, 0, 1, 1, 1, 0, 1]] * B, I32)}, {"bias": random(3 * N * W, seed=8)}], ids=["plain", "mask", "bias"])
+def test_one_token_over_another_sequence(more, opset):
+    inputs = {"query": random(B, 1, N * W), "key": random(B, N, 7, W), "value": random(B, N, 7, W, seed=2), "mask_index": more.get("mask_index"), "attention_bias": None,
+              "past_key": None, "past_value": None, "past_sequence_length": None, "beam_width": None, "cache_indirection": None, "bias": more.get("bias")}
+    check(*model_of("DecoderMaskedMultiHeadAttention", inputs, {"y": TensorProto.FLOAT}, opset=opset, num_heads=N))
+
+
+@pytest.mark.parametrize("change, told", [
+    ({"past_present_share_buffer": 0}, "expected past_present_share_buffer 1 and a past_sequence_length"),
+    ({"key": None, "value": None}, "expected a query of known rank 3 with key and value"),
+    ({"past_key": None, "past_value": None}, "expected either past_key and past_value, or keys of another sequence"),
+    ({"output_qk": 0}, "output qk: expected output_qk 1"),
+], ids=str)
+def test_one_token_that_is_refused(change, told):
+    inputs, outputs, attributes = masked("scores" if "output_qk" in change else "plain")
+    inputs |= {name: value for name, value in change.items() if name in inputs}
+    attributes |= {name: value for name, value in change.items() if name not in inputs}
+    model, _ = model_of("DecoderMaskedMultiHeadAttention", inputs, outputs, **attributes)
+    with pytest.raises(gantry.UnsupportedError, match=told):
+        gantry.Session(model, device="CPU")
+
+
 @OPSETS
 @pytest.mark.parametrize("case", JOINT)
 @pytest.mark.parametrize("attributes", [{}, {"unidirectional": 1, "scale": 0.2}])

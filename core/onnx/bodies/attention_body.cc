@@ -43,6 +43,27 @@ void AttentionBody::split_heads(const std::string& to, const std::string& tensor
   reshape(to, tensor, std::vector<int64_t>{0, 0, heads, -1});
 }
 
+void AttentionBody::split_projections(int count, bool has_bias, std::string (&parts)[3]) {
+  const char* const names[] = {"query", "key", "value"};
+  std::string begin = "i0";
+  for (int i = 0; i < count; ++i) {
+    const std::string name = names[i];
+    std::string tensor = name;
+    if (has_bias) {
+      extent(name + "_width", name, 2);
+      sum(name + "_end", begin, name + "_width");
+      slice(name + "_bias", "bias", begin, name + "_end", 0);
+      sum(name + "_sum", name, name + "_bias");
+      begin = name + "_end";
+      tensor = name + "_sum";
+    }
+    split_heads(name + "_by_query", tensor, heads_);
+    parts[i] = std::string(1, "qkv"[i]);
+    transpose(parts[i], name + "_by_query");
+  }
+  for (int i = count; i < 3; ++i) parts[i] = names[i];
+}
+
 void AttentionBody::transpose(const std::string& to, const std::string& tensor) {
   add(to + " = Transpose<perm = [0, 2, 1, 3]>(" + tensor + ")");
 }

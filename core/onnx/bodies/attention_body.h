@@ -24,6 +24,10 @@ class AttentionBody : public BodyText {
   void set_type(int type) { type_ = type; }
   /// Reshapes [batch, length, heads * width] to [batch, length, heads, width].
   void split_heads(const std::string& to, const std::string& tensor, int64_t heads);
+  /// Makes the heads of the node's inputs `query`, `key` and `value`, of the first `count` of them;
+  /// the others have heads already. `has_bias`: the input `bias` is added, that of all three behind
+  /// each other. `parts`: the names of the three, [batch, heads, length, width].
+  void split_projections(int count, bool has_bias, std::string (&parts)[3]);
   /// Transposes the axes of length and heads.
   void transpose(const std::string& to, const std::string& tensor);
 
@@ -85,6 +89,8 @@ bool build_joint(const BodyContext& context, const onnx::OpSchema& schema,
                  onnx::FunctionProto& function);
 bool build_quantized_joint(const BodyContext& context, const onnx::OpSchema& schema,
                            onnx::FunctionProto& function);
+bool build_decoder_masked(const BodyContext& context, const onnx::OpSchema& schema,
+                          onnx::FunctionProto& function);
 bool build_grouped(const BodyContext& context, const onnx::OpSchema& schema,
                    onnx::FunctionProto& function);
 bool build_sparse(const BodyContext& context, const onnx::OpSchema& schema,

@@ -63,6 +63,22 @@ std::vector<OpSchema> attention_schemas() {
   schemas.back()
       .TypeAndShapeInferenceFunction(inference_of(2, false))
       .SetContextDependentFunctionBodyBuilder(build_multi_head);
+  schemas.push_back(microsoft_schema("DecoderMaskedMultiHeadAttention",
+                                     {{"query", false},
+                                      {"key", true},
+                                      {"value", true},
+                                      {"mask_index", true},
+                                      {"attention_bias", true},
+                                      {"past_key", true},
+                                      {"past_value", true},
+                                      {"past_sequence_length", true},
+                                      {"beam_width", true},
+                                      {"cache_indirection", true},
+                                      {"bias", true}},
+                                     outputs));
+  schemas.back()
+      .TypeAndShapeInferenceFunction(inference_of(2, false))
+      .SetContextDependentFunctionBodyBuilder(build_decoder_masked);
   schemas.push_back(microsoft_schema("GroupQueryAttention",
                                      {{"query", false},
                                       {"key", true},

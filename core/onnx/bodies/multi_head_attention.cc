@@ -44,28 +44,11 @@ bool split_inputs(AttentionBody& body, const BodyContext& context, std::string (
   }
   if (query_rank != 3 || !context.hasInput(kKey) || !context.hasInput(kValue))
     return body.refuse("expected a query of known rank 3 with key and value, or of rank 5");
-  const char* const names[] = {"query", "key", "value"};
   const int count = key_rank == 4 ? 1 : 3;  // keys of another sequence are by head already
   if (key_rank != 3 && key_rank != 4) return body.refuse("key: expected a known rank of 3, 4 or 5");
   if (has_bias && count == 1)
     return body.refuse("a bias of keys that have heads already is not supported");
-  std::string begin = "i0";
-  for (int i = 0; i < count; ++i) {
-    const std::string name = names[i];
-    std::string tensor = name;
-    if (has_bias) {
-      body.extent(name + "_width", name, 2);
-      body.sum(name + "_end", begin, name + "_width");
-      body.slice(name + "_bias", "bias", begin, name + "_end", 0);
-      body.sum(name + "_sum", name, name + "_bias");
-      begin = name + "_end";
-      tensor = name + "_sum";
-    }
-    body.split_heads(name + "_by_query", tensor, body.heads());
-    parts[i] = std::string(1, "qkv"[i]);
-    body.transpose(parts[i], name + "_by_query");
-  }
-  for (int i = count; i < 3; ++i) parts[i] = names[i];
+  body.split_projections(count, has_bias, parts);
   return true;
 }
 

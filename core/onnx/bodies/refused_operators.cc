@@ -12,17 +12,14 @@ struct RefusedOperator {
   std::string_view why;
 };
 
-constexpr std::string_view kGeneration = "generation in one node; run the decoder step by step";
 constexpr std::string_view kHashes = "hashes of n-grams with a state";
 
 // The operators of docs/operators-com-microsoft.md that are not supported.
 constexpr RefusedOperator kRefused[] = {
     {"AttnLSTM", "the attention wrapper of LSTM that nothing exports any more"},
-    {"DecoderMaskedMultiHeadAttention", "caches written in place; use MultiHeadAttention"},
     {"MatMulFpQ4", "weights packed for one CPU; use MatMulNBits"},
     {"MaxpoolWithMask", "a maximum that a mask cuts short"},
     {"NGramHashMapping", kHashes},
-    {"Sampling", kGeneration},
     {"SparseToDenseMatMul", "inputs are sparse tensors, of which models have none here"},
     {"VarlenNGramHashMapping", kHashes},
     {"WordConvEmbedding", "characters of words by a convolution"},

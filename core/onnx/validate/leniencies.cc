@@ -7,7 +7,7 @@
 namespace gantry {
 namespace {
 
-constexpr std::array kTable = {
+constexpr std::array kLeniencies = {
     Leniency{Fault::kUnnamedGraph, "unnamed-graph", "has no name", "it is called \"graph\"",
              "all IR versions"},
     Leniency{Fault::kUntypedOutput, "untyped-output", "has no type", "its type is inferred",
@@ -45,8 +45,8 @@ constexpr std::array kTable = {
 };
 
 constexpr bool is_in_order() {
-  for (size_t i = 0; i < kTable.size(); ++i) {
-    if (static_cast<size_t>(kTable[i].fault) != i) return false;
+  for (size_t i = 0; i < kLeniencies.size(); ++i) {
+    if (static_cast<size_t>(kLeniencies[i].fault) != i) return false;
   }
   return true;
 }
@@ -54,7 +54,7 @@ static_assert(is_in_order(), "FaultLog finds a row by the number of its fault");
 
 }  // namespace
 
-std::span<const Leniency> leniencies() { return kTable; }
+std::span<const Leniency> leniencies() { return kLeniencies; }
 
 void FaultLog::note(Fault fault, std::string subject) {
   Found& found = found_[static_cast<size_t>(fault)];
@@ -63,7 +63,7 @@ void FaultLog::note(Fault fault, std::string subject) {
 
 std::vector<std::string> FaultLog::warnings() const {
   std::vector<std::string> warnings;
-  for (const Leniency& row : kTable) {
+  for (const Leniency& row : kLeniencies) {
     const Found& found = found_[static_cast<size_t>(row.fault)];
     if (found.count == 0) continue;
     std::string text(row.name);

@@ -4,6 +4,7 @@
 #include "onnx/bodies/body_text.h"
 #include "onnx/bodies/generation/beam_search.h"
 #include "onnx/bodies/generation/greedy_search.h"
+#include "onnx/bodies/generation/sampling.h"
 
 namespace gantry {
 namespace {
@@ -13,6 +14,10 @@ constexpr BodyRow kGenerationRows[] = {
      "input_ids, max_length, min_length?, repetition_penalty?, vocab_mask?, prefix_vocab_mask?, "
      "attention_mask?",
      "sequences", "i", build_greedy_search},
+    {"Sampling",
+     "input_ids, max_length, min_length?, repetition_penalty?, vocab_mask?, prefix_vocab_mask?, "
+     "attention_mask?, presence_mask?, seed?",
+     "sequences, filtered_logits?", "if", build_sampling},
     {"BeamSearch",
      "input_ids, max_length, min_length?, num_beams, num_return_sequences, length_penalty?, "
      "repetition_penalty?, vocab_mask?, prefix_vocab_mask?, attention_mask?, decoder_input_ids?, "

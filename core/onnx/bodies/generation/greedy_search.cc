@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "onnx/bodies/generation/decoder_loop.h"
 #include "onnx/bodies/generation/prompt.h"
 #include "onnx/bodies/generation/token_scores.h"
 
@@ -15,7 +14,8 @@ constexpr int kGreedyMask = 6;
 
 }  // namespace
 
-bool build_greedy_search(const BodyContext& context, BodyText& body) {
+bool build_token_search(const BodyContext& context, BodyText& body, const ChooseToken& choose,
+                        std::vector<std::string> formals) {
   const onnx::GraphProto* decoder = find_decoder(context, body);
   if (!decoder) return false;
   add_prompt(body, context, *decoder, false, kGreedyMask);
@@ -26,12 +26,12 @@ bool build_greedy_search(const BodyContext& context, BodyText& body) {
   BodyText& step = loop.step();
   add_token_logits(step, context, loop.output(kLogitsOutput));
   add_token_scores(step, context, kGreedyScores, "token_logits");
+  choose(body, loop);
   // Behind its end a row has pads until all rows have ended.
   step.add_lines(R"(
-    best_words = ArgMax<axis = 1, keepdims = 1>(token_scores)
-    ends_now = Equal(best_words, end)
+    ends_now = Equal(chosen_words, end)
     has_ended_now = Or(has_ended, ends_now)
-    next_words = Where(has_ended_now, pad, best_words)
+    next_words = Where(has_ended_now, pad, chosen_words)
     longer_tokens = Concat<axis = 1>(tokens, next_words)
     goes_on = Not(has_ended_now)
     goes_on_counts = Cast<to = 7>(goes_on)
@@ -53,8 +53,17 @@ bool build_greedy_search(const BodyContext& context, BodyText& body) {
     margins = Concat<axis = 0>(before, missing_words)
     padded = Pad(tokens_end, margins, pad)
     sequences = Cast<to = 6>(padded))");
-  return loop.keeps_apart(body, {"input_ids", "max_length", "min_length", "repetition_penalty",
-                                 "vocab_mask", "prefix_vocab_mask", "attention_mask"});
+  for (const char* formal : {"input_ids", "max_length", "min_length", "repetition_penalty",
+                             "vocab_mask", "prefix_vocab_mask", "attention_mask"})
+    formals.emplace_back(formal);
+  return loop.keeps_apart(body, formals);
+}
+
+bool build_greedy_search(const BodyContext& context, BodyText& body) {
+  const auto choose = [](BodyText&, DecoderLoop& loop) {
+    loop.step().add("chosen_words = ArgMax<axis = 1, keepdims = 1>(token_scores)");
+  };
+  return build_token_search(context, body, choose, {});
 }
 
 }  // namespace gantry
