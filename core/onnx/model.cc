@@ -16,6 +16,7 @@
 #include "onnx/functions.h"
 #include "onnx/importer.h"
 #include "onnx/messages/payload.h"
+#include "onnx/schema/declared_schemas.h"
 #include "onnx/schema/schema.h"
 #include "onnx/validate/change_model.h"
 #include "onnx/validate/check.h"
@@ -66,8 +67,8 @@ bool is_declared(const onnx::ValueInfoProto& output) {
 class OnnxModel::Impl {
  public:
   Impl(const ModelSource& source, OpenDefaults wanted, FileAccess access,
-       const ModelChanges& changes)
-      : open(std::move(wanted)) {
+       const ModelChanges& changes, const std::vector<DeclaredOperator>& operators)
+      : schemas(std::make_shared<DeclaredSchemas>(operators)), open(std::move(wanted)) {
     const bool is_file = source.bytes.empty();
     label = is_file ? source.path.string() : "model in memory";  // as subject_of()
     std::shared_ptr<const MappedFile> file;
@@ -91,6 +92,7 @@ class OnnxModel::Impl {
 
   Impl(const Impl& other, OpenDefaults wanted)
       : label(other.label),
+        schemas(other.schemas),
         files(other.files),
         payloads(other.payloads),
         proto(other.as_read ? *other.as_read : other.proto),
@@ -154,7 +156,7 @@ class OnnxModel::Impl {
     if (!open.all) take_constants();
     normalize_model(proto, defaults);
     add_default_attributes(proto);
-    guessed_outputs = infer_types(proto, log);
+    guessed_outputs = infer_types(proto, *schemas, log);
   }
 
   void take_constants() {
@@ -163,6 +165,7 @@ class OnnxModel::Impl {
   }
 
   std::string label;
+  std::shared_ptr<const DeclaredSchemas> schemas;
   std::vector<std::shared_ptr<const MappedFile>> files;
   std::vector<Payload> payloads;
   onnx::ModelProto proto;
@@ -180,8 +183,8 @@ class OnnxModel::Impl {
 };
 
 OnnxModel::OnnxModel(const ModelSource& source, const OpenDefaults& open, FileAccess access,
-                     const ModelChanges& changes)
-    : impl_(std::make_unique<Impl>(source, open, access, changes)) {}
+                     const ModelChanges& changes, const std::vector<DeclaredOperator>& operators)
+    : impl_(std::make_unique<Impl>(source, open, access, changes, operators)) {}
 OnnxModel::OnnxModel(const OnnxModel& other, const OpenDefaults& open)
     : impl_(std::make_unique<Impl>(*other.impl_, open)) {}
 OnnxModel::~OnnxModel() = default;

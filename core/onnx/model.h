@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "graph/declared_operator.h"
 #include "graph/graph.h"
 #include "onnx/messages/function_call.h"
 #include "onnx/model_changes.h"
@@ -39,9 +40,11 @@ class OnnxModel {
   /// Maps, scans, checks. NOT_FOUND: no such file (model or external data). INVALID_MODEL: not a
   /// model, truncated, cyclic, breaks a rule of the onnx checker or of type inference, external
   /// data outside the model's folder or too short.
-  /// INVALID_ARGUMENT: `changes` names what the model does not have.
+  /// INVALID_ARGUMENT: `changes` names what the model does not have. `operators`: those of
+  /// providers.
   explicit OnnxModel(const ModelSource& source, const OpenDefaults& open = {},
-                     FileAccess access = FileAccess::kMap, const ModelChanges& changes = {});
+                     FileAccess access = FileAccess::kMap, const ModelChanges& changes = {},
+                     const std::vector<DeclaredOperator>& operators = {});
   /// The same model as it was read, with other open defaults. Reads no file.
   OnnxModel(const OnnxModel& other, const OpenDefaults& open);
   ~OnnxModel();

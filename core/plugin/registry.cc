@@ -291,4 +291,14 @@ std::vector<KnownProvider> ProviderRegistry::known() {
   return result;
 }
 
+std::vector<DeclaredOperator> ProviderRegistry::declared_operators() {
+  const LoadLock lock(mutex_, "the model was read");
+  std::vector<DeclaredOperator> all;
+  for (const auto& candidate : candidates_) {
+    const std::vector<DeclaredOperator>& own = candidate->manifest.operators;
+    if (candidate->is_usable()) all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
+}
+
 }  // namespace gantry

@@ -82,6 +82,8 @@ class ProviderRegistry {
 
   /// The providers whose manifest could be read, without shadowed ones, in search order.
   std::vector<KnownProvider> known();
+  /// The operators that the manifests of usable providers declare, in search order.
+  std::vector<DeclaredOperator> declared_operators();
 
  private:
   void apply_policy_to_environment();

@@ -301,19 +301,22 @@ class Planner {
 
 }  // namespace
 
-ImportSettings import_settings(const Config& config, const SessionOptions& options) {
+ImportSettings import_settings(ProviderRegistry& registry, const Config& config,
+                               const SessionOptions& options) {
   return {.access = config.session.file_access(),
           .changes = {.dimensions = config.session.dimensions,
                       .initializers = options.initializers,
-                      .outputs = options.outputs}};
+                      .outputs = options.outputs},
+          .operators = registry.declared_operators()};
 }
 
 ImportedModel import_model(const ModelSource& source, const ImportSettings& settings,
                            Trace* trace) {
   const TraceSpan span(trace, "load", "import");
   ImportedModel imported;
-  imported.model = std::make_unique<OnnxModel>(source, OpenDefaults{.all = false, .names = {}},
-                                               settings.access, settings.changes);
+  imported.model =
+      std::make_unique<OnnxModel>(source, OpenDefaults{.all = false, .names = {}}, settings.access,
+                                  settings.changes, settings.operators);
   imported.graph = imported.model->to_graph();
   return imported;
 }

@@ -45,8 +45,10 @@ HostPreference folding_host(ProviderRegistry& registry, const Config& config);
 struct ImportSettings {
   FileAccess access = FileAccess::kMap;
   ModelChanges changes = {};
+  std::vector<DeclaredOperator> operators = {};  ///< of providers
 };
-ImportSettings import_settings(const Config& config, const SessionOptions& options);
+ImportSettings import_settings(ProviderRegistry& registry, const Config& config,
+                               const SessionOptions& options);
 
 /// Maps or copies a model, checks it and imports it, with the defaults of inputs as constants.
 /// Opens no provider. Errors as OnnxModel. Any thread.

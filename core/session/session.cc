@@ -79,7 +79,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
                                ? static_cast<uint32_t>(config.session.threads)
                                : hardware_threads();
   ArtefactUse cache(config, source, options, subject_, threads);
-  const ImportSettings importing = import_settings(config, options);
+  const ImportSettings importing = import_settings(shared.registry, config, options);
   std::future<ImportedModel> imported;
   if (!cache.may_have_plan()) imported = begin_import(source, importing, trace_.get());
   const Preference preference = resolve_preference(shared.registry, config, options.device);
@@ -422,7 +422,8 @@ Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions
   const Preference preference = resolve_preference(shared.registry, config, options.device);
   return describe(
       plan_model(folding_host(shared.registry, config), config, preference,
-                 import_model(model, import_settings(config, options), nullptr), nullptr),
+                 import_model(model, import_settings(shared.registry, config, options), nullptr),
+                 nullptr),
       preference);
 }
 

@@ -13,7 +13,6 @@
 
 #include "onnx/messages/body_domain.h"
 #include "onnx/messages/payload.h"
-#include "onnx/schema/schema_store.h"
 #include "onnx/validate/library_message.h"
 
 namespace gantry {
@@ -136,15 +135,16 @@ void drop_made_up_symbols(onnx::ModelProto& model) {
   });
 }
 
-std::optional<std::string> try_infer(onnx::ModelProto& model, bool propagate_data) {
+std::optional<std::string> try_infer(onnx::ModelProto& model, const onnx::ISchemaRegistry& schemas,
+                                     bool propagate_data) {
   const HiddenConstants hidden(model);
   try {
     constexpr bool kCheckTypes = true;
     constexpr int kStrict = 1;
     onnx::shape_inference::DataValueMap shape_data;
     onnx::shape_inference::InferShapes(
-        model, &SchemaStore::instance(),
-        onnx::ShapeInferenceOptions(kCheckTypes, kStrict, propagate_data), &shape_data);
+        model, &schemas, onnx::ShapeInferenceOptions(kCheckTypes, kStrict, propagate_data),
+        &shape_data);
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -335,18 +335,19 @@ class DeclaredOutputs {
 
 }  // namespace
 
-std::vector<std::string> infer_types(onnx::ModelProto& model, FaultLog* log) {
+std::vector<std::string> infer_types(onnx::ModelProto& model, const onnx::ISchemaRegistry& schemas,
+                                     FaultLog* log) {
   const bool propagate_data = names_are_unique(model);
   if (propagate_data) drop_made_up_symbols(model);
   DeclaredOutputs declared(model, log);
-  std::optional<std::string> problem = try_infer(model, propagate_data);
+  std::optional<std::string> problem = try_infer(model, schemas, propagate_data);
   if (problem && problem->find("existing shape") != std::string::npos) {
     note_wrong_shape(log, node_of_message(*problem));
     drop_declared_shapes(model);
-    problem = try_infer(model, propagate_data);
+    problem = try_infer(model, schemas, propagate_data);
   }
   if (!problem && ContradictedShapes(log).drop(*model.mutable_graph(), nullptr))
-    problem = try_infer(model, propagate_data);
+    problem = try_infer(model, schemas, propagate_data);
   if (problem) reject_model("type inference", *problem);
   type_outputs(*model.mutable_graph());
   return declared.restore();

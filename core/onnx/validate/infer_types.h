@@ -3,6 +3,7 @@
 // Any thread, one per model.
 #pragma once
 
+#include <onnx/defs/schema.h>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,8 @@ inline constexpr std::string_view kMadeUpSymbol = "unk__";
 /// exporters often leave stale ones; `log`, if not null, receives them. Outputs without a type get
 /// the inferred type, if there is one. INVALID_MODEL: types or shapes that contradict each other.
 /// Returns the names of the model's outputs that no node reads and whose shape is only declared,
-/// not inferred; a run may find that shape wrong.
-std::vector<std::string> infer_types(onnx::ModelProto& model, FaultLog* log = nullptr);
+/// not inferred; a run may find that shape wrong. `schemas`: of the operators.
+std::vector<std::string> infer_types(onnx::ModelProto& model, const onnx::ISchemaRegistry& schemas,
+                                     FaultLog* log = nullptr);
 
 }  // namespace gantry

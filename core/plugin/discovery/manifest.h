@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/declared_operator.h"
 #include "plugin/discovery/strict_json.h"
 
 namespace gantry {
@@ -54,10 +55,11 @@ struct Manifest {
   /// 16-bit float types whose nodes it computes in float32, so that passes may convert such nodes
   /// to float32
   std::vector<DType> widens;
-  bool is_stand_in = false;           ///< its devices emulate others for tests
-  std::string options_schema;         ///< JSON Schema of the options, as text
-  std::string text;                   ///< the whole manifest
-  std::vector<std::string> warnings;  ///< one for each unknown member
+  std::vector<DeclaredOperator> operators;  ///< of its own domains, with their types
+  bool is_stand_in = false;                 ///< its devices emulate others for tests
+  std::string options_schema;               ///< JSON Schema of the options, as text
+  std::string text;                         ///< the whole manifest
+  std::vector<std::string> warnings;        ///< one for each unknown member
 
   /// True of its name and of its former names.
   [[nodiscard]] bool is_called(const std::string& called) const {

@@ -76,6 +76,36 @@ TEST(Manifest, ReadsWhatItWidens) {
   EXPECT_TRUE(manifest.warnings.empty());
 }
 
+TEST(Manifest, ReadsItsOperators) {
+  json with = good();
+  with["operators"] = json::parse(R"([
+    {"domain": "com.acme", "op_type": "Split", "outputs": [
+      {"type": "int64", "shape": ["1.2", null, 64]}, {"like": 3}, {"like": 0, "shape": []}]},
+    {"domain": "com.acme", "op_type": "Look", "outputs": []}])");
+  const Manifest manifest = parse_manifest(with.dump(), "cuda.json");
+  EXPECT_TRUE(manifest.warnings.empty());
+  ASSERT_EQ(manifest.operators.size(), 2U);
+  const DeclaredOperator& split = manifest.operators[0];
+  EXPECT_EQ(split.domain + "." + split.op_type, "com.acme.Split");
+  ASSERT_EQ(split.outputs.size(), 3U);
+  EXPECT_EQ(split.outputs[0].dtype, DType::kInt64);
+  ASSERT_EQ(split.outputs[0].shape->size(), 3U);
+  EXPECT_EQ((*split.outputs[0].shape)[0].input, 1);
+  EXPECT_EQ((*split.outputs[0].shape)[0].axis, 2);
+  EXPECT_EQ((*split.outputs[0].shape)[1].value, -1);
+  EXPECT_EQ((*split.outputs[0].shape)[2].value, 64);
+  EXPECT_EQ(split.outputs[1].like, 3);
+  EXPECT_FALSE(split.outputs[1].shape.has_value());
+  EXPECT_EQ(split.outputs[2].shape->size(), 0U);
+}
+
+// A list of one operator with one output.
+json operators_with(const char* output, const char* domain = "com.acme") {
+  return json::array({{{"domain", domain},
+                       {"op_type", "Split"},
+                       {"outputs", json::array({json::parse(output)})}}});
+}
+
 struct Wrong {
   const char* pointer;
   json value;  // null: the member is taken away
@@ -130,6 +160,36 @@ TEST(Manifest, RefusesWrongMembers) {
       {"/widens", "float16", Code::kInvalidArgument, {"/widens", "the string"}},
       {"/stand_in", "yes", Code::kInvalidArgument, {"/stand_in", "true or false"}},
       {"/widens", json{"float16", "float64"}, Code::kInvalidArgument, {"/widens/1", "\"float64\""}},
+      {"/operators", "Split", Code::kInvalidArgument, {"/operators", "an array of operators"}},
+      {"/operators", json::array({1}), Code::kInvalidArgument, {"/operators/0/domain"}},
+      {"/operators",
+       operators_with(R"({"like": 0})", "ai.onnx"),
+       Code::kInvalidArgument,
+       {"/operators/0/domain", "whose operators are known"}},
+      {"/operators",
+       operators_with("{}"),
+       Code::kInvalidArgument,
+       {"/operators/0/outputs/0", "neither"}},
+      {"/operators",
+       operators_with(R"({"like": 0, "type": "int64"})"),
+       Code::kInvalidArgument,
+       {"/operators/0/outputs/0", "both"}},
+      {"/operators",
+       operators_with(R"({"type": "int65"})"),
+       Code::kInvalidArgument,
+       {"/operators/0/outputs/0/type", "\"int65\""}},
+      {"/operators",
+       operators_with(R"({"like": -1})"),
+       Code::kInvalidArgument,
+       {"/operators/0/outputs/0/like"}},
+      {"/operators",
+       operators_with(R"({"like": 0, "shape": ["0"]})"),
+       Code::kInvalidArgument,
+       {"/operators/0/outputs/0/shape/0", "INPUT.AXIS"}},
+      {"/operators",
+       operators_with(R"({"like": 0, "shape": [-3]})"),
+       Code::kInvalidArgument,
+       {"/operators/0/outputs/0/shape/0", "INPUT.AXIS"}},
       {"/priority", 1.5, Code::kInvalidArgument, {"/priority"}},
       {"/requires", "x", Code::kInvalidArgument, {"/requires", "an object"}},
       {"/requires/libraries", "x", Code::kInvalidArgument, {"/requires/libraries"}},

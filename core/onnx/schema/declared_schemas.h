@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schemas of operators that providers declare, beside those of the store. Any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <onnx/defs/schema.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/declared_operator.h"
+#include "onnx/messages/proto.h"
+
+namespace gantry {
+
+class DeclaredSchemas final : public onnx::ISchemaRegistry {
+ public:
+  /// Of two operators with one name the first counts. Operators that the store has keep its schema.
+  explicit DeclaredSchemas(const std::vector<DeclaredOperator>& operators);
+
+  /// Of the store if it has the operator, else the declared one of any version; null: there is
+  /// none.
+  const onnx::OpSchema* GetSchema(const std::string& name, int version,
+                                  const std::string& domain = onnx::ONNX_DOMAIN) const override;
+
+ private:
+  std::map<std::pair<std::string, std::string>, onnx::OpSchema> schemas_;  // by domain and name
+};
+
+}  // namespace gantry

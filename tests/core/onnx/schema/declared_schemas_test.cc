@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/schema/declared_schemas.h"
+
+#include <gtest/gtest.h>
+#include <onnx/defs/parser.h>
+
+#include "expect_error.h"
+#include "onnx/model.h"
+#include "onnx/schema/schema_store.h"
+
+namespace gantry {
+namespace {
+
+std::unique_ptr<Graph> graph_with(const std::vector<DeclaredOperator>& operators) {
+  onnx::ModelProto model;
+  onnx::OnnxParser parser(R"(
+    <ir_version: 10, opset_import: ["" : 21, "com.example" : 1]>
+    g (string[N] text, float[N, 3] x) => (y, z)
+    {
+      tokens, scores = com.example.Tokenize(text, x)
+      h = com.example.Smooth(x)
+      y = Add(h, scores)
+      z = Cast<to = 1>(tokens)
+    })");
+  EXPECT_TRUE(parser.Parse(model).IsOK());
+  for (auto& output : *model.mutable_graph()->mutable_output()) output.clear_type();
+  const std::string bytes = model.SerializeAsString();
+  const OnnxModel loaded(ModelSource(std::as_bytes(std::span(bytes)), {}), {}, FileAccess::kMap, {},
+                         operators);
+  return loaded.to_graph();
+}
+
+const std::vector<DeclaredOperator> kOperators = {
+    {"com.example",
+     "Tokenize",
+     {{.dtype = DType::kInt64, .shape = {{{.input = 0, .axis = 0}, {}}}},
+      {.dtype = DType::kFloat, .shape = {{{.input = 1, .axis = 0}, {.value = 3}}}}}},
+    {"com.example", "Smooth", {{.like = 0}}},
+    {"com.example", "Smooth", {{.dtype = DType::kBool}}},
+};
+
+TEST(DeclaredSchemas, WhatFollowsAnOperatorIsInferred) {
+  const std::unique_ptr<Graph> graph = graph_with(kOperators);
+  const auto& y = graph->outputs()[0]->type;
+  EXPECT_EQ(y.dtype, DType::kFloat);
+  EXPECT_EQ(y.shape, (std::vector<int64_t>{-1, 3}));
+  EXPECT_EQ(y.symbols, (std::vector<std::string>{"N", ""}));
+  EXPECT_EQ(graph->outputs()[1]->type.shape, (std::vector<int64_t>{-1, -1}));
+}
+
+TEST(DeclaredSchemas, AnAxisThatAnInputDoesNotHaveIsUnknown) {
+  std::vector<DeclaredOperator> operators = kOperators;
+  operators[0].outputs[0].shape = {{{.input = 7, .axis = 0}, {.input = 0, .axis = 9}}};
+  EXPECT_EQ(graph_with(operators)->outputs()[1]->type.shape, (std::vector<int64_t>{-1, -1}));
+  operators[0].outputs = {{.dtype = DType::kFloat, .shape = {{{}, {.value = 3}}}}};
+  EXPECT_EQ(graph_with(operators)->outputs()[0]->type.dtype, DType::kFloat);  // as the first one
+}
+
+TEST(DeclaredSchemas, AnOutputLikeAnInputThatIsNotThereIsAnError) {
+  std::vector<DeclaredOperator> operators = kOperators;
+  operators[1].outputs[0].like = 7;
+  test::expect_error(Code::kInvalidModel, {"output 0 is like input 7; the node has 1 inputs"},
+                     [&] { graph_with(operators); });
+}
+
+TEST(DeclaredSchemas, WithoutADeclarationNothingIsKnown) {
+  EXPECT_EQ(graph_with({})->outputs()[0]->type.dtype, DType::kUndefined);
+}
+
+TEST(DeclaredSchemas, OperatorsOfTheStoreAreTheStores) {
+  const DeclaredSchemas schemas({{"", "Relu", {{.dtype = DType::kBool}}}});
+  EXPECT_EQ(schemas.GetSchema("Relu", 21), SchemaStore::instance().GetSchema("Relu", 21));
+}
+
+}  // namespace
+}  // namespace gantry
