@@ -47,6 +47,30 @@ def the_fused_row_runs_two_nodes_as_one(page, folder, environment):
     assert [node["kernel"] for node in json.loads(done.stdout)["nodes"]] == ["my-npu.add_relu"] * 2
 
 
+def an_operator_of_its_own_runs(page, folder, environment):
+    """The section "Operators of your own": its code, the call that hands the tables over, and the member of the manifest."""
+    section = page[page.index("## Operators of your own"):]
+    (code,) = re.findall(r"^```c\+\+\n(.*?)^```", section, re.M | re.S)
+    (call,) = re.findall(r"`(Provider\(offer, [^`]*kOwnRows\)\}\))`", section)
+    (member,) = re.findall(r"^```json\n(.*?)^```", section, re.M | re.S)
+    source = folder / "my-npu" / "my-npu.cc"
+    text, count = re.subn(r"Provider\(offer, \"my-npu\", .*\) \{\}", call + " {}", source.read_text(encoding="utf-8"))
+    assert count == 1
+    source.write_text(text.replace("class MyNpuProvider", f"{code}\nclass MyNpuProvider"), encoding="utf-8")
+    manifest = folder / "my-npu" / "my-npu.json"
+    text = manifest.read_text(encoding="utf-8")
+    manifest.write_text(text.replace('"devices":', f'{member.strip()},\n  "devices":', 1), encoding="utf-8")
+    nodes = [helper.make_node("Halve", ["x"], ["h"], domain="com.my-npu"), helper.make_node("Relu", ["h"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])], [onnx.ValueInfoProto(name="y")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.my-npu", 1)], ir_version=8), folder / "halve.onnx")
+    steps = ["cmake --build my-npu/build >&2", "gantry provider lint my-npu/build/my-npu.json >&2", "gantry provider test my-npu/build/my-npu.json >&2",
+             'GANTRY_ADD_PROVIDER_FILES="$PWD/my-npu/build/my-npu.json" gantry run halve.onnx --device MY_NPU --random --json']
+    done = subprocess.run(["sh", "-e", "-c", "\n".join(steps)], cwd=folder, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (output,) = json.loads(done.stdout)["outputs"]
+    assert (output["dtype"], output["shape"]) == ("float32", [2, 3]) and output["min"] == 0 and 0 < output["max"] < 0.5
+
+
 def test_the_tutorial_ends_with_a_provider_that_is_tested(tmp_path_factory, tmp_path):
     environment = installed_environment(tmp_path_factory.mktemp("installed") / "gantry")
     (tmp_path / "build").symlink_to(ROOT / "build")
@@ -85,6 +109,7 @@ def test_the_tutorial_ends_with_a_provider_that_is_tested(tmp_path_factory, tmp_
     assert (tmp_path / "my-npu" / "cases" / "test_relu" / "model.onnx").is_file()  # as the page's fourth step says
     assert os.access(tmp_path / "sdk" / "share" / "gantry_sdk" / "model_cases", os.X_OK)
     the_fused_row_runs_two_nodes_as_one(page, tmp_path, environment)
+    an_operator_of_its_own_runs(page, tmp_path, environment)
     of_here = [str(path) for folder in ("sdk", "my-npu", "package") for path in (tmp_path / folder).rglob("*")
                if path.is_file() and str(ROOT).encode() in path.read_bytes()]
     assert of_here == []
