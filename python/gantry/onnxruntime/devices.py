@@ -23,8 +23,9 @@ __all__ = [
     "get_ep_devices",
 ]
 
-# ONNX Runtime's numbers of device types. gantry's own types have none, and get that of a GPU.
+# ONNX Runtime's numbers of device types, and gantry's names of them. Other types of gantry's have none, and get that of a GPU.
 _HOST, _GPU = 0, 1
+_TYPES = {_HOST: "cpu", _GPU: "cuda", 3: "npu", 4: "dml"}
 
 
 class OrtDevice:
@@ -35,7 +36,7 @@ class OrtDevice:
 
     def __init__(self, device_type: int, *numbers: int) -> None:
         """As OrtDevice(OrtDevice.cuda(), OrtDevice.default_memory(), device_id), the form of ONNX Runtime's C++ module."""
-        self.name: str = "cpu" if device_type == _HOST else "cuda"
+        self.name: str = _TYPES.get(device_type, "cuda")
         self._id: int = numbers[-1] if len(numbers) > 1 else 0
 
     @staticmethod
@@ -53,6 +54,14 @@ class OrtDevice:
         return _GPU
 
     @staticmethod
+    def npu() -> int:
+        return 3
+
+    @staticmethod
+    def dml() -> int:
+        return 4
+
+    @staticmethod
     def default_memory() -> int:
         return 0
 
@@ -60,7 +69,7 @@ class OrtDevice:
         return self._id
 
     def device_type(self) -> int:
-        return _HOST if self.name == "cpu" else _GPU
+        return next((number for number, name in _TYPES.items() if name == self.name), _GPU)
 
     def device_mem_type(self) -> int:
         return 0

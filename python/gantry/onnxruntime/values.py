@@ -10,7 +10,7 @@ from gantry._core import Tensor, allocate_on, dtype_name, dtype_number, numpy_dt
 from gantry.errors import InvalidArgumentError
 from gantry.onnxruntime.devices import OrtDevice
 
-__all__ = ["OrtValue", "as_text", "copy_into", "device_of", "element_dtype", "type_name"]
+__all__ = ["OrtValue", "OrtValueVector", "as_text", "copy_into", "device_of", "element_dtype", "type_name"]
 
 _HOST = (1, 0)  # in DLPack
 
@@ -188,6 +188,27 @@ class OrtValue:
 
     def _described(self) -> str:
         return f"a {self.data_type()}" if isinstance(self._value, list) else f"a {type(self._value).__name__}"
+
+
+class OrtValueVector(list[OrtValue]):
+    """A list of OrtValues, with the names that ONNX Runtime's has."""
+
+    push_back = list.append
+
+    def reserve(self, count: int) -> None:
+        """Has no effect."""
+
+    def shrink_to_fit(self) -> None:
+        """Has no effect."""
+
+    def element_type_at(self, index: int) -> int:
+        return self[index].element_type()
+
+    def dlpack_at(self, index: int) -> Any:
+        return self[index].__dlpack__()
+
+    def bool_tensor_indices(self) -> list[int]:
+        return [index for index, value in enumerate(self) if value.is_tensor() and value.data_type() == "tensor(bool)"]
 
 
 def copy_into(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any], subject: str) -> None:
