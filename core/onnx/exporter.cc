@@ -84,6 +84,11 @@ class Exporter {
         }
       }
     }
+    for (const auto* list : {&fragment.inputs, &fragment.outputs}) {
+      for (const GraphValue* value : *list) {
+        if (value && names_.try_emplace(value, value->name).second) used_.insert(value->name);
+      }
+    }
     for (const Node* node : fragment.nodes) find_bounds(*node);
     write_inputs(fragment, graph);
     std::set<const GraphValue*> outputs;

@@ -16,6 +16,7 @@
 #include "base/run_limits.h"
 #include "base/thread_pool.h"
 #include "base/value.h"
+#include "onnx/model_writer.h"
 #include "run/executor.h"
 #include "session/artefact_use.h"
 #include "session/build_program.h"
@@ -414,17 +415,37 @@ std::future<std::vector<Tensor>> Session::run_async(Inputs inputs, const RunOpti
   return future;
 }
 
+namespace {
+
+// The model as a session would plan it, placed but not compiled.
+PlannedModel planned_for(Runtime::Impl& shared, const ModelSource& model,
+                         const SessionOptions& options, const Config& config,
+                         const Preference& preference) {
+  return plan_model(folding_host(shared.registry, config), config, preference,
+                    import_model(model, import_settings(shared.registry, config, options), nullptr),
+                    nullptr);
+}
+
+}  // namespace
+
 Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions& options) {
   const RunLimits limits(options.cancel, options.timeout_ns);
   const LoadScope scope(&limits);
   Runtime::Impl& shared = runtime.impl();
   const Config config = shared.session_config(options);
   const Preference preference = resolve_preference(shared.registry, config, options.device);
-  return describe(
-      plan_model(folding_host(shared.registry, config), config, preference,
-                 import_model(model, import_settings(shared.registry, config, options), nullptr),
-                 nullptr),
-      preference);
+  return describe(planned_for(shared, model, options, config, preference), preference);
+}
+
+void write_optimized(Runtime& runtime, const ModelSource& model, const std::filesystem::path& file,
+                     const SessionOptions& options, const ExternalTensors& external) {
+  const RunLimits limits(options.cancel, options.timeout_ns);
+  const LoadScope scope(&limits);
+  Runtime::Impl& shared = runtime.impl();
+  const Config config = shared.session_config(options);
+  const Preference preference = resolve_preference(shared.registry, config, options.device);
+  const PlannedModel planned = planned_for(shared, model, options, config, preference);
+  write_model(*planned.graph, *planned.model, file, external.file, external.least_bytes);
 }
 
 }  // namespace gantry

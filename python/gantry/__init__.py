@@ -27,6 +27,7 @@ from gantry._core import (
     report,
     set_log_level,
     supports_device,
+    write_optimized,
 )
 from gantry._core import version as __version__
 from gantry.errors import (
@@ -103,4 +104,5 @@ __all__ = [
     "report",
     "set_log_level",
     "supports_device",
+    "write_optimized",
 ]

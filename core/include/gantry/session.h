@@ -230,4 +230,17 @@ class Binding {
 /// Session; nodes that no device runs are no error.
 Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions& options = {});
 
+/// Where write_optimized puts large tensors.
+struct ExternalTensors {
+  std::string file = {};        ///< name of a file beside the model; empty: in the model itself
+  uint64_t least_bytes = 1024;  ///< smaller ones stay in the model
+};
+
+/// Writes the model to a file as a Session plans it: constants folded, what does nothing removed,
+/// functions that no device takes as a whole in place of their calls. What providers do with the
+/// nodes is theirs and in no model. Errors as Session; UNSUPPORTED: a model of 2 GiB or more
+/// without external tensors; UNAVAILABLE: a file cannot be written.
+void write_optimized(Runtime& runtime, const ModelSource& model, const std::filesystem::path& file,
+                     const SessionOptions& options = {}, const ExternalTensors& external = {});
+
 }  // namespace gantry

@@ -32,6 +32,10 @@ class ExecutionMode(enum.IntEnum):
 
 _OPTIMIZATION = {GraphOptimizationLevel.ORT_DISABLE_ALL: "none", GraphOptimizationLevel.ORT_ENABLE_BASIC: "basic"}
 
+# Entries of the configuration that are obeyed.
+_EXTERNAL_FILE = "session.optimized_model_external_initializers_file_name"
+_EXTERNAL_BYTES = "session.optimized_model_external_initializers_min_size_in_bytes"
+
 # Options that affect speed or logging but not results: a value other than the default gives a warning.
 _NOT_OBEYED = {
     "enable_cpu_mem_arena": True,
@@ -52,8 +56,8 @@ class SessionOptions:
     set_global_thread_pool_sizes was given. graph_optimization_level: a GraphOptimizationLevel.
     enable_profiling: measure the time of each node; end_profiling() writes it to a file whose name starts with profile_file_prefix.
     log_severity_level: from 3 (error) on, InferenceSession does not warn of options without effect; -1: as set_default_logger_severity.
-    Other attributes have no effect, and InferenceSession warns if one is not at its default. Those that would change results are errors:
-    optimized_model_filepath, libraries of operators.
+    optimized_model_filepath: writes the model there as gantry.write_optimized does, when a session is made. Other attributes have no effect,
+    and InferenceSession warns if one is not at its default. Libraries of operators are an error.
 
     >>> options = SessionOptions(); options.intra_op_num_threads = 2
     """
@@ -89,7 +93,7 @@ class SessionOptions:
             setattr(self, name, value)
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Stored, but without effect, with a warning: gantry has none of ONNX Runtime's keys."""
+        """Stored, but without effect, with a warning, except for those about external initializers of optimized_model_filepath."""
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
@@ -141,10 +145,12 @@ class SessionOptions:
         """True if only errors are to be reported."""
         return self.log_severity_level >= 3 or (self.log_severity_level < 0 and gantry.log_level() == "error")
 
+    def external_tensors(self) -> tuple[str, int]:
+        """The file beside optimized_model_filepath for tensors of that many bytes and more; "": none."""
+        return self._entries.get(_EXTERNAL_FILE, ""), int(self._entries.get(_EXTERNAL_BYTES, "1024"))
+
     def config(self) -> dict[str, Any]:
-        """gantry's configuration for the supported options. UnsupportedError: an unsupported option that would change results."""
-        if self.optimized_model_filepath:
-            raise UnsupportedError("optimized_model_filepath: gantry does not write models")
+        """gantry's configuration for the supported options."""
         session: dict[str, Any] = {"optimization": _OPTIMIZATION.get(GraphOptimizationLevel(self.graph_optimization_level), "all")}
         threads = self.intra_op_num_threads
         if threads <= 0 and not self.use_per_session_threads:
@@ -158,7 +164,7 @@ class SessionOptions:
     def not_obeyed(self) -> list[str]:
         """The options, with their values, that have no effect here."""
         changed = [f"{name}={getattr(self, name)!r}" for name, value in _NOT_OBEYED.items() if getattr(self, name) != value]
-        return changed + [f"{key}={value!r}" for key, value in self._entries.items()]
+        return changed + [f"{key}={value!r}" for key, value in self._entries.items() if key not in (_EXTERNAL_FILE, _EXTERNAL_BYTES)]
 
 
 class RunOptions:

@@ -31,7 +31,7 @@ def get_version_string() -> str:
 
 def get_build_info() -> str:
     """A sentence that describes this implementation."""
-    return f"gantry {gantry.__version__}"
+    return f"ORT Build Info: gantry {gantry.__version__}"
 
 
 def has_collective_ops() -> bool:

@@ -126,6 +126,10 @@ class InferenceSession:
             not_obeyed.append(f"disabled_optimizers={sorted(disabled_optimizers)}")
         if not_obeyed and not self._options.is_quiet():
             _warn(f"no effect of the session options {', '.join(not_obeyed)}")
+        if self._options.optimized_model_filepath:
+            external_file, external_bytes = self._options.external_tensors()
+            gantry.write_optimized(self._model, self._options.optimized_model_filepath, config=self._options.config(), external_file=external_file,
+                                   external_bytes=external_bytes)
         self._load(self._options.providers() if providers is None else providers, provider_options)
 
     def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None) -> None:

@@ -35,7 +35,12 @@ def type_name(kind: str, dtype: str) -> str:
 
 
 def as_text(value: Any) -> Any:
-    """Reads an array of objects (of pandas, for instance) as ONNX Runtime does: str() converts elements that are neither str nor bytes."""
+    """Reads an array of objects (of pandas, for instance) as ONNX Runtime does: str() converts elements that are neither str nor bytes.
+
+    An array of numpy.void, raw bytes, is text too.
+    """
+    if isinstance(value, np.ndarray) and value.dtype.type is np.void and value.dtype.names is None:
+        return np.array([*(one.tobytes().rstrip(b"\0") for one in value.flat), None], object)[:-1].reshape(value.shape)
     if not isinstance(value, np.ndarray) or value.dtype != object or all(isinstance(one, (str, bytes)) for one in value.flat):
         return value
     texts = [one if isinstance(one, (str, bytes)) else str(one) for one in value.flat]

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/model_writer.h"
+
+#include <gantry/error.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string_view>
+
+#include "base/value.h"
+#include "onnx/exporter.h"
+#include "onnx/messages/proto.h"
+#include "onnx/schema/schema.h"
+
+namespace gantry {
+namespace {
+
+// All nodes of the graph, and as inputs also the constants that they read. Inputs with a default
+// are left out: the plan has the default as a constant.
+Fragment whole(const Graph& graph) {
+  Fragment fragment;
+  for (const GraphValue* input : graph.inputs) {
+    if (!input->initial) fragment.inputs.push_back(input);
+  }
+  for (const auto& value : graph.values()) {
+    if (value->constant) fragment.inputs.push_back(value.get());
+  }
+  for (const auto& node : graph.nodes()) fragment.nodes.push_back(node.get());
+  for (const GraphValue* output : graph.outputs()) fragment.outputs.push_back(output);
+  return fragment;
+}
+
+class File {
+ public:
+  explicit File(const std::filesystem::path& path)
+      : path_(path), stream_(path, std::ios::binary | std::ios::trunc) {
+    require("cannot be opened for writing");
+  }
+  void write(const void* data, uint64_t size_bytes) {
+    stream_.write(static_cast<const char*>(data), static_cast<std::streamsize>(size_bytes));
+    require("cannot be written");
+    size_bytes_ += size_bytes;
+  }
+  void close() {
+    stream_.close();
+    require("cannot be written");
+  }
+  [[nodiscard]] uint64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  void require(const char* what) {
+    if (!stream_) throw Error(Code::kUnavailable, path_.string() + ": the file " + what);
+  }
+
+  std::filesystem::path path_;
+  std::ofstream stream_;
+  uint64_t size_bytes_ = 0;
+};
+
+// Gives tensors their bytes, which export_fragment refers to by number.
+class Weights {
+ public:
+  Weights(const ExportedModel& exported, const std::filesystem::path& file,
+          const std::string& external, uint64_t least_bytes)
+      : exported_(exported), external_(external), least_bytes_(least_bytes) {
+    if (!external.empty()) file_ = std::make_unique<File>(file.parent_path() / external);
+  }
+
+  void put(onnx::TensorProto& tensor) {
+    if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
+      const gantry_value& value = *exported_.weights.at(number_of(tensor));
+      tensor.clear_external_data();
+      tensor.clear_data_location();
+      tensor.set_raw_data(value.view.data, value.view.size_bytes);
+    }
+    if (file_ && tensor.has_raw_data() && tensor.raw_data().size() >= least_bytes_)
+      move_out(tensor);
+  }
+  void close() {
+    if (file_) file_->close();
+  }
+
+ private:
+  static size_t number_of(const onnx::TensorProto& tensor) {
+    constexpr std::string_view kScheme = "gantry:";
+    return std::strtoull(tensor.external_data(0).value().c_str() + kScheme.size(), nullptr, 10);
+  }
+
+  void move_out(onnx::TensorProto& tensor) {
+    const auto add = [&](const char* key, const std::string& text) {
+      onnx::StringStringEntryProto* entry = tensor.add_external_data();
+      entry->set_key(key);
+      entry->set_value(text);
+    };
+    add("location", external_);
+    add("offset", std::to_string(file_->size_bytes()));
+    add("length", std::to_string(tensor.raw_data().size()));
+    file_->write(tensor.raw_data().data(), tensor.raw_data().size());
+    tensor.clear_raw_data();
+    tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+  }
+
+  const ExportedModel& exported_;
+  const std::string external_;
+  const uint64_t least_bytes_;
+  std::unique_ptr<File> file_;
+};
+
+// The opsets of the model that was read, where every node has the same schema under them.
+void keep_opsets(const std::map<std::string, int>& read, onnx::ModelProto& model) {
+  for (onnx::OperatorSetIdProto& import : *model.mutable_opset_import()) {
+    const auto before = read.find(import.domain());
+    if (before == read.end()) continue;
+    bool is_same = true;
+    onnx::for_each_graph(*model.mutable_graph(), [&](const onnx::GraphProto& graph) {
+      for (const onnx::NodeProto& node : graph.node()) {
+        is_same = is_same && (node.domain() != import.domain() ||
+                              since_version(node.op_type(), node.domain(), before->second) ==
+                                  since_version(node.op_type(), node.domain(),
+                                                static_cast<int>(import.version())));
+      }
+    });
+    if (is_same) import.set_version(before->second);
+  }
+}
+
+}  // namespace
+
+void write_model(const Graph& graph, const OnnxModel& model, const std::filesystem::path& file,
+                 const std::string& external, uint64_t least_bytes) {
+  constexpr uint64_t kMostBytes = uint64_t{2} << 30;
+  const ExportedModel exported = export_fragment(whole(graph), &model);
+  onnx::ModelProto proto;
+  if (!proto.ParseFromString(exported.bytes))
+    throw Error(Code::kInternal, file.string() + ": the model that was made cannot be read");
+  proto.mutable_graph()->set_name(graph.name);
+  for (const auto& [key, value] : model.metadata()) {
+    onnx::StringStringEntryProto* entry = proto.add_metadata_props();
+    entry->set_key(key);
+    entry->set_value(value);
+  }
+  keep_opsets(model.opsets(), proto);
+  Weights weights(exported, file, external, least_bytes);
+  onnx::for_each_tensor(proto, [&](onnx::TensorProto& tensor) { weights.put(tensor); });
+  weights.close();
+  std::string bytes;
+  if (proto.ByteSizeLong() >= kMostBytes || !proto.SerializeToString(&bytes)) {
+    throw Error(Code::kUnsupported, file.string() +
+                                        ": the model has 2 GiB or more; a file for its large "
+                                        "tensors beside it is needed");
+  }
+  File written(file);
+  written.write(bytes.data(), bytes.size());
+  written.close();
+}
+
+}  // namespace gantry
