@@ -72,6 +72,11 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
   return nearest.empty() ? std::string() : " Did you mean \"" + nearest + "\"?";
 }
 
+std::string suggest_nearest(std::string_view name, const std::vector<std::string>& candidates) {
+  const std::string nearest = did_you_mean(name, candidates);
+  return nearest.empty() ? nearest : "." + nearest;
+}
+
 std::string suggest(const std::string& suggestion) {
   return suggestion.empty() ? std::string() : ". Did you mean " + suggestion + "?";
 }

@@ -19,6 +19,9 @@ std::string nearest_device_type(std::string_view name, const std::vector<std::st
 /// ` Did you mean "x"?` for the nearest candidate, or nothing.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
+/// `. Did you mean "x"?` for the nearest candidate, to end a sentence with, or nothing.
+std::string suggest_nearest(std::string_view name, const std::vector<std::string>& candidates);
+
 /// `. Did you mean SUGGESTION?`, to end a sentence with, or nothing if there is no suggestion.
 std::string suggest(const std::string& suggestion);
 

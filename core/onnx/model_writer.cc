@@ -8,6 +8,8 @@
 #include <fstream>
 #include <map>
 #include <string_view>
+#include <system_error>
+#include <unistd.h>
 
 #include "base/value.h"
 #include "onnx/exporter.h"
@@ -32,29 +34,44 @@ Fragment whole(const Graph& graph) {
   return fragment;
 }
 
+// A file that is there once it is complete: until then it has another name, so that a file of its
+// name stays whole, also for those who have mapped it (the model that is read may be that file).
 class File {
  public:
   explicit File(const std::filesystem::path& path)
-      : path_(path), stream_(path, std::ios::binary | std::ios::trunc) {
-    require("cannot be opened for writing");
+      : path_(path), unfinished_(path.string() + "." + std::to_string(getpid()) + ".unfinished") {
+    stream_.open(unfinished_, std::ios::binary | std::ios::trunc);
+    require(stream_.good(), "cannot be opened for writing");
   }
+  ~File() {
+    std::error_code ignored;
+    if (stream_.is_open()) std::filesystem::remove(unfinished_, ignored);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
   void write(const void* data, uint64_t size_bytes) {
     stream_.write(static_cast<const char*>(data), static_cast<std::streamsize>(size_bytes));
-    require("cannot be written");
+    require(stream_.good(), "cannot be written");
     size_bytes_ += size_bytes;
   }
-  void close() {
+  void finish() {
+    stream_.flush();
+    require(stream_.good(), "cannot be written");
+    std::error_code error;
+    std::filesystem::rename(unfinished_, path_, error);
+    require(!error, "cannot be replaced");
     stream_.close();
-    require("cannot be written");
   }
   [[nodiscard]] uint64_t size_bytes() const { return size_bytes_; }
 
  private:
-  void require(const char* what) {
-    if (!stream_) throw Error(Code::kUnavailable, path_.string() + ": the file " + what);
+  void require(bool is_done, const char* what) const {
+    if (!is_done) throw Error(Code::kUnavailable, path_.string() + ": the file " + what);
   }
 
-  std::filesystem::path path_;
+  const std::filesystem::path path_;
+  const std::filesystem::path unfinished_;
   std::ofstream stream_;
   uint64_t size_bytes_ = 0;
 };
@@ -65,7 +82,16 @@ class Weights {
   Weights(const ExportedModel& exported, const std::filesystem::path& file,
           const std::string& external, uint64_t least_bytes)
       : exported_(exported), external_(external), least_bytes_(least_bytes) {
-    if (!external.empty()) file_ = std::make_unique<File>(file.parent_path() / external);
+    if (external.empty()) return;
+    const bool is_plain = std::filesystem::path(external).filename() == external &&
+                          external != "." && external != "..";
+    if (!is_plain || file.filename() == external) {
+      throw Error(Code::kInvalidArgument,
+                  "the file for large tensors: expected the name of a file in the model's folder, "
+                  "other than the model's, found \"" +
+                      external + "\"");
+    }
+    file_ = std::make_unique<File>(file.parent_path() / external);
   }
 
   void put(onnx::TensorProto& tensor) {
@@ -78,8 +104,8 @@ class Weights {
     if (file_ && tensor.has_raw_data() && tensor.raw_data().size() >= least_bytes_)
       move_out(tensor);
   }
-  void close() {
-    if (file_) file_->close();
+  void finish() {
+    if (file_) file_->finish();
   }
 
  private:
@@ -144,7 +170,6 @@ void write_model(const Graph& graph, const OnnxModel& model, const std::filesyst
   keep_opsets(model.opsets(), proto);
   Weights weights(exported, file, external, least_bytes);
   onnx::for_each_tensor(proto, [&](onnx::TensorProto& tensor) { weights.put(tensor); });
-  weights.close();
   std::string bytes;
   if (proto.ByteSizeLong() >= kMostBytes || !proto.SerializeToString(&bytes)) {
     throw Error(Code::kUnsupported, file.string() +
@@ -153,7 +178,8 @@ void write_model(const Graph& graph, const OnnxModel& model, const std::filesyst
   }
   File written(file);
   written.write(bytes.data(), bytes.size());
-  written.close();
+  weights.finish();
+  written.finish();
 }
 
 }  // namespace gantry

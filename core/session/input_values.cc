@@ -17,10 +17,9 @@ void fail_unknown(const std::string& role, const std::string& name,
   std::vector<std::string> names;
   names.reserve(infos.size());
   for (const ValueInfo& info : infos) names.push_back(info.name);
-  const std::string nearest = nearest_name(name, names);
-  throw Error(Code::kInvalidArgument,
-              role + " \"" + name + "\": the model has no such " + role + "; it has " +
-                  names_of(infos) + suggest(nearest.empty() ? nearest : "\"" + nearest + "\""));
+  throw Error(Code::kInvalidArgument, role + " \"" + name + "\": the model has no such " + role +
+                                          "; it has " + names_of(infos) +
+                                          suggest_nearest(name, names));
 }
 
 std::string expected_of(const ValueInfo& info) {

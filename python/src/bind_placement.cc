@@ -104,25 +104,30 @@ void bind_placement(nb::module_& module) {
   module.def(
       "write_optimized",
       [](nb::handle model, const std::filesystem::path& file,
-         const std::optional<std::string>& device, nb::handle config,
-         const std::string& external_file, uint64_t external_bytes) {
+         const std::optional<std::string>& device, nb::handle config, nb::handle outputs,
+         nb::handle initializers, const std::string& external_file, uint64_t external_bytes) {
         const GivenModel given = given_model(model);
-        const SessionSetup setup = session_setup(device, config);
+        SessionSetup setup = session_setup(device, config);
+        set_changes(setup.options, outputs, initializers);
         const GilRelease unlocked;
         ChosenRuntime chosen(setup);
         write_optimized(chosen.get(), given.source, file, setup.options,
                         {external_file, external_bytes});
       },
       nb::arg("model").none(), nb::arg("file"), nb::arg("device") = nb::none(),
-      nb::arg("config") = nb::none(), nb::kw_only(), nb::arg("external_file") = "",
+      nb::arg("config") = nb::none(), nb::kw_only(), nb::arg("outputs") = nb::none(),
+      nb::arg("initializers") = nb::none(), nb::arg("external_file") = "",
       nb::arg("external_bytes") = 1024,
       nb::sig("def write_optimized(model: str | os.PathLike[str] | bytes | onnx.ModelProto, file: "
               "str | os.PathLike[str], device: str | None = None, config: dict[str, typing.Any] | "
-              "str | os.PathLike[str] | None = None, *, external_file: str = \"\", "
+              "str | os.PathLike[str] | None = None, *, "
+              "outputs: collections.abc.Sequence[str] | None = None, initializers: "
+              "collections.abc.Mapping[str, typing.Any] | None = None, external_file: str = \"\", "
               "external_bytes: int = 1024) -> None"),
       "Writes the model as a session plans it: constants folded, what does nothing removed, "
       "functions that no device takes as a whole in place of their calls.\n\n"
-      "model, device, config: as Session's. external_file: name of a file beside it for tensors of "
+      "model, device, config, outputs, initializers: as Session's. external_file: name of a file "
+      "beside it for tensors of "
       "external_bytes and more.\n\n"
       "Raises what Session does; UnsupportedError: 2 GiB or more without an external file; "
       "UnavailableError: a file cannot be written.\n\n"

@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nanobind/stl/string.h>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "arrays.h"
 #include "buffer_protocol.h"
 #include "errors.h"
 #include "json_text.h"
@@ -60,6 +62,21 @@ bool concerns_runtime(const std::string& json) {
   return false;
 }
 
+/// Tensors by name.
+std::map<std::string, Value> tensors_given(nb::handle initializers) {
+  std::map<std::string, Value> tensors;
+  for (const auto [key, item] : dict_given("initializer", initializers)) {
+    if (!PyUnicode_Check(key.ptr())) {
+      throw Error(Code::kInvalidArgument,
+                  "initializers: expected names (str) as keys, found " + described(key));
+    }
+    ValueInfo any;
+    any.name = nb::cast<std::string>(key);
+    tensors.emplace(any.name, to_host_tensor(item, any));
+  }
+  return tensors;
+}
+
 }  // namespace
 
 GivenModel given_model(nb::handle model) {
@@ -107,6 +124,38 @@ SessionSetup session_setup(const std::optional<std::string>& device, nb::handle 
     setup.options.config_file = std::move(given.file);
   }
   return setup;
+}
+
+std::vector<std::string> names_given(nb::handle outputs) {
+  if (PyUnicode_Check(outputs.ptr()) || PySequence_Check(outputs.ptr()) == 0) {
+    throw Error(Code::kInvalidArgument,
+                "outputs: expected a list of names or None, found " + described(outputs));
+  }
+  std::vector<std::string> names;
+  for (const nb::handle item : outputs) {
+    if (!PyUnicode_Check(item.ptr())) {
+      throw Error(Code::kInvalidArgument,
+                  "outputs: expected names of outputs (str), found " + described(item));
+    }
+    names.push_back(nb::cast<std::string>(item));
+  }
+  return names;
+}
+
+nb::dict dict_given(const std::string& role, nb::handle given) {
+  if (PyDict_Check(given.ptr())) return nb::borrow<nb::dict>(given);
+  if (!nb::isinstance(given, nb::module_::import_("collections.abc").attr("Mapping"))) {
+    throw Error(Code::kInvalidArgument, role + "s: expected a dict from " + role +
+                                            " names to arrays, found " + described(given));
+  }
+  nb::dict dict;
+  dict.update(given);
+  return dict;
+}
+
+void set_changes(SessionOptions& options, nb::handle outputs, nb::handle initializers) {
+  if (!outputs.is_none()) options.outputs = names_given(outputs);
+  if (!initializers.is_none()) options.initializers = tensors_given(initializers);
 }
 
 }  // namespace gantry::python

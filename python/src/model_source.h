@@ -8,6 +8,7 @@
 #include <nanobind/nanobind.h>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "backend_provider.h"
 #include "process_runtime.h"
@@ -48,6 +49,16 @@ struct SessionSetup {
 /// Throws INVALID_ARGUMENT if `device` is an empty string; otherwise as given_config(). Requires
 /// the GIL.
 SessionSetup session_setup(const std::optional<std::string>& device, nanobind::handle config);
+
+/// A list of names. Throws INVALID_ARGUMENT for another type. Requires the GIL.
+std::vector<std::string> names_given(nanobind::handle outputs);
+/// `given` itself if it is a dict, or a dict of another mapping's items; tokenizers return a
+/// UserDict. `role`: "input" or "initializer". Throws INVALID_ARGUMENT for another type. Requires
+/// the GIL.
+nanobind::dict dict_given(const std::string& role, nanobind::handle given);
+/// What a session changes in its model: `outputs`, None or a list of names; `initializers`, None or
+/// a mapping from names to arrays. Throws INVALID_ARGUMENT for other types. Requires the GIL.
+void set_changes(SessionOptions& options, nanobind::handle outputs, nanobind::handle initializers);
 
 /// The runtime of a setup: the process's, or one owned by this object. The constructor must be
 /// called without the GIL. Errors as Runtime.

@@ -2,7 +2,6 @@
 #include "py_session.h"
 
 #include <algorithm>
-#include <map>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -40,51 +39,6 @@ std::vector<int64_t> extents_of(nb::handle shape) {
   if (nb::try_cast(shape, extents)) return extents;
   throw Error(Code::kInvalidArgument,
               "shape: expected a sequence of numbers, found " + described(shape));
-}
-
-/// `given` itself if it is a dict, or a dict of another mapping's items; tokenizers return a
-/// UserDict. `role`: "input" or "initializer".
-nb::dict dict_given(const std::string& role, nb::handle given) {
-  if (PyDict_Check(given.ptr())) return nb::borrow<nb::dict>(given);
-  if (!nb::isinstance(given, nb::module_::import_("collections.abc").attr("Mapping"))) {
-    throw Error(Code::kInvalidArgument, role + "s: expected a dict from " + role +
-                                            " names to arrays, found " + described(given));
-  }
-  nb::dict dict;
-  dict.update(given);
-  return dict;
-}
-
-/// A list of names.
-std::vector<std::string> names_given(nb::handle outputs) {
-  if (PyUnicode_Check(outputs.ptr()) || PySequence_Check(outputs.ptr()) == 0) {
-    throw Error(Code::kInvalidArgument,
-                "outputs: expected a list of names or None, found " + described(outputs));
-  }
-  std::vector<std::string> names;
-  for (const nb::handle item : outputs) {
-    if (!PyUnicode_Check(item.ptr())) {
-      throw Error(Code::kInvalidArgument,
-                  "outputs: expected names of outputs (str), found " + described(item));
-    }
-    names.push_back(nb::cast<std::string>(item));
-  }
-  return names;
-}
-
-/// Tensors by name.
-std::map<std::string, Value> tensors_given(nb::handle initializers) {
-  std::map<std::string, Value> tensors;
-  for (const auto [key, item] : dict_given("initializer", initializers)) {
-    if (!PyUnicode_Check(key.ptr())) {
-      throw Error(Code::kInvalidArgument,
-                  "initializers: expected names (str) as keys, found " + described(key));
-    }
-    ValueInfo any;
-    any.name = nb::cast<std::string>(key);
-    tensors.emplace(any.name, to_host_tensor(item, any));
-  }
-  return tensors;
 }
 
 std::string names_of(const std::vector<ValueInfo>& infos) {
@@ -128,8 +82,7 @@ PySession::PySession(nb::handle model, const std::optional<std::string>& device,
     : given_(given_model(model)), has_profile_(profile) {
   SessionSetup setup = session_setup(device, config);
   setup.options.profile = profile;
-  if (!outputs.is_none()) setup.options.outputs = names_given(outputs);
-  if (!initializers.is_none()) setup.options.initializers = tensors_given(initializers);
+  set_changes(setup.options, outputs, initializers);
   RunOptions limits = run_options(timeout);
   run_interruptibly(limits, token, [&] {
     setup.options.cancel = limits.cancel;

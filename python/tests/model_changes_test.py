@@ -74,6 +74,14 @@ def test_initializers_whose_file_is_not_there(tmp_path):
         gantry.Session(tmp_path / "m.onnx", initializers=missing)
 
 
+def test_initializers_without_elements():
+    nodes = [helper.make_node("Concat", ["x", "none"], ["y"], axis=0)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, (2,))], [helper.make_tensor_value_info("y", TensorProto.FLOAT, (2,))],
+                              [numpy_helper.from_array(np.zeros(0, np.float32), "none")])
+    session = gantry.Session(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)]), initializers={"none": np.zeros(0, np.float32)})
+    assert session.run({"x": np.ones(2, np.float32)})["y"].tolist() == [1, 1]
+
+
 def test_strings_and_bools_as_initializers():
     nodes = [helper.make_node("Identity", ["s"], ["text"]), helper.make_node("Where", ["flags", "x", "zero"], ["y"])]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, (3,))],

@@ -80,6 +80,30 @@ def test_defaults_of_inputs_are_constants(tmp_path):
     np.testing.assert_allclose(by_peer(written, FEED)["y"], by_peer(network(), FEED)["y"], rtol=1e-5, atol=1e-5)
 
 
+def test_a_model_may_be_written_over_itself(tmp_path):
+    """Its weights are mapped while it is read."""
+    onnx.save(network(), tmp_path / "m.onnx", save_as_external_data=True, location="m.weights", size_threshold=0)
+    session = gantry.Session(tmp_path / "m.onnx")
+    gantry.write_optimized(tmp_path / "m.onnx", tmp_path / "m.onnx", external_file="m.weights", external_bytes=0)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["m.onnx", "m.weights"]
+    np.testing.assert_allclose(gantry.Session(tmp_path / "m.onnx").run(FEED)["y"], by_peer(network(), FEED)["y"], rtol=1e-4, atol=1e-3)
+    assert session.outputs[0].name == "y"
+
+
+@pytest.mark.parametrize("name", ["m.onnx", "../weights", "/tmp/weights", "folder/weights", "."])
+def test_the_file_for_large_tensors_is_a_plain_name(tmp_path, name):
+    with pytest.raises(gantry.InvalidArgumentError, match="the file for large tensors: expected the name of a file in the model's folder"):
+        gantry.write_optimized(folded(), tmp_path / "m.onnx", external_file=name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_outputs_and_initializers_are_those_of_the_call(tmp_path):
+    zeros = np.zeros_like(WEIGHTS["v"])
+    gantry.write_optimized(network(), tmp_path / "m.onnx", outputs=["product"], initializers={"v": zeros})
+    found = by_peer(onnx.load(tmp_path / "m.onnx"), FEED)
+    assert list(found) == ["product"] and not found["product"].any()
+
+
 def test_files_that_cannot_be_written(tmp_path):
     with pytest.raises(gantry.UnavailableError, match="m.onnx: the file cannot be opened for writing"):
         gantry.write_optimized(folded(), tmp_path / "none" / "m.onnx")
@@ -90,6 +114,7 @@ def test_optimized_model_filepath(tmp_path, level):
     options = gantry.onnxruntime.SessionOptions()
     options.graph_optimization_level = getattr(gantry.onnxruntime.GraphOptimizationLevel, level)
     options.optimized_model_filepath = str(tmp_path / "m.onnx")
+    options.add_initializer("v", gantry.onnxruntime.OrtValue.ortvalue_from_numpy(WEIGHTS["v"] * 2))
     options.add_session_config_entry("session.optimized_model_external_initializers_file_name", "m.bin")
     options.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", "100")
     session = gantry.onnxruntime.InferenceSession(network().SerializeToString(), options)

@@ -120,6 +120,13 @@ def test_sampling_draws_the_same_tokens(options, seed):
     compare(*sampling(gpt_decoder(), seed=seed, end=NO_END, **options))
 
 
+@pytest.mark.parametrize("options", [{}, {"top_p": 0.0, "filter_value": -1e20}, {"top_p": 1e-6, "custom": 1}], ids=str)
+def test_sampling_of_no_mass_takes_the_most_probable_token(options):
+    """With a top_p of 0 ONNX Runtime filters it too where the probabilities sum up to 1 or less, by rounding."""
+    found = run(*sampling(gpt_decoder(), seed=one(77), end=NO_END, **options))["sequences"]
+    np.testing.assert_array_equal(found, compare(*greedy(gpt_decoder(), end=NO_END))["sequences"])
+
+
 def test_sampling_ends():
     found = [run(*sampling(gpt_decoder(), seed=one(seed), top_p=0.9, length=20))["sequences"] for seed in range(6)]
     assert len({row.tobytes() for row in found}) > 1

@@ -305,6 +305,19 @@ def test_run_reads_protobuf(add_model, tmp_path):
     assert "y: float32[1,3]" in output and "2 3 4" in output
 
 
+def test_run_returns_values_of_the_graph(add_model, tmp_path):
+    x = save_array(tmp_path / "in.npy", np.ones((2, 3), np.float32))
+    result = facts("run", add_model, "--input", f"x={x}", "--output", "w", "--output", "y")
+    assert [(output["name"], output["shape"]) for output in result["outputs"]] == [("w", [3]), ("y", [2, 3])]
+    assert 'output "z": the model\'s graph has no value of that name' in complaint("run", add_model, "--input", f"x={x}", "--output", "z")
+    assert "--output" in complaint("run", add_model, "--verify", tmp_path, "--output", "y", status=USAGE)
+
+
+def test_dimensions_are_fixed_by_the_configuration(add_model):
+    result = facts("run", add_model, "--random", "--set", "/session/dimensions/rows=4")
+    assert result["outputs"][0]["shape"] == [4, 3]
+
+
 def test_random_inputs_depend_on_the_seed_alone(add_model):
     def run(seed):
         return facts("run", add_model, "--random", "--dim", "rows=5", "--seed", seed)["outputs"]

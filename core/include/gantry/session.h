@@ -239,7 +239,8 @@ struct ExternalTensors {
 /// Writes the model to a file as a Session plans it: constants folded, what does nothing removed,
 /// functions that no device takes as a whole in place of their calls. What providers do with the
 /// nodes is theirs and in no model. Errors as Session; UNSUPPORTED: a model of 2 GiB or more
-/// without external tensors; UNAVAILABLE: a file cannot be written.
+/// without external tensors; UNAVAILABLE: a file cannot be written. Files
+/// of these names, also those of the model itself, are replaced once the new ones are complete.
 void write_optimized(Runtime& runtime, const ModelSource& model, const std::filesystem::path& file,
                      const SessionOptions& options = {}, const ExternalTensors& external = {});
 

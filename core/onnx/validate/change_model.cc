@@ -25,11 +25,6 @@ std::string some_of(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-std::string suggestion(const std::string& name, const std::vector<std::string>& names) {
-  const std::string nearest = nearest_name(name, names);
-  return suggest(nearest.empty() ? nearest : quoted(nearest));
-}
-
 std::vector<std::string> initializer_names(const onnx::GraphProto& graph) {
   std::vector<std::string> names;
   for (const onnx::TensorProto& tensor : graph.initializer()) names.push_back(tensor.name());
@@ -75,10 +70,11 @@ void require_same_type(const onnx::TensorProto& tensor, const Value& value) {
   }
 }
 
-// Calls visit(TensorShapeProto::Dimension&) for the extents of a type's tensors.
+// Calls visit(TensorShapeProto::Dimension&) for the extents of a type's tensors. A tensor of
+// unknown rank has none, and stays without a shape.
 template <class Visit>
 void for_each_extent(onnx::TypeProto& type, const Visit& visit) {
-  if (type.has_tensor_type()) {
+  if (type.has_tensor_type() && type.tensor_type().has_shape()) {
     for (auto& extent : *type.mutable_tensor_type()->mutable_shape()->mutable_dim()) visit(extent);
   } else if (type.has_sequence_type()) {
     for_each_extent(*type.mutable_sequence_type()->mutable_elem_type(), visit);
@@ -89,14 +85,12 @@ void for_each_extent(onnx::TypeProto& type, const Visit& visit) {
   }
 }
 
-// The same for the values of a list. Types without a shape stay without one.
+// The same for the values of a list.
 template <class Visit>
 void for_each_extent(google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& values,
                      const Visit& visit) {
   for (onnx::ValueInfoProto& value : values) {
-    const bool has_no_shape =
-        value.type().has_tensor_type() && !value.type().tensor_type().has_shape();
-    if (value.has_type() && !has_no_shape) for_each_extent(*value.mutable_type(), visit);
+    if (value.has_type()) for_each_extent(*value.mutable_type(), visit);
   }
 }
 
@@ -113,7 +107,7 @@ std::map<std::string, int64_t> by_name(onnx::GraphProto& graph,
     if (!extent.dim_param().empty()) known.insert(extent.dim_param());
     auto found = extents.find(extent.dim_param());
     if (found == extents.end()) found = extents.find(extent.denotation());
-    if (found == extents.end()) return;
+    if (found == extents.end() || found->first.empty()) return;
     unused.erase(found->first);
     if (extent.dim_param().empty()) return extent.set_dim_value(found->second);
     named.emplace(extent.dim_param(), found->second);
@@ -141,7 +135,7 @@ void replace_initializers(onnx::ModelProto& model, const std::map<std::string, V
       const std::vector<std::string> names = initializer_names(model.graph());
       throw Error(Code::kInvalidArgument, "initializer " + quoted(name) +
                                               ": the model has no such initializer; it has " +
-                                              some_of(names) + suggestion(name, names));
+                                              some_of(names) + suggest_nearest(name, names));
     }
     require_same_type(*tensor, value);
     set_value(*tensor, value.handle(), payloads);
@@ -170,7 +164,7 @@ std::vector<std::string> fix_dimensions(onnx::ModelProto& model,
   for (const std::string& name : unused) {
     sentences.push_back("session.dimensions has " + quoted(name) +
                         ", which no dimension of an input is called; they are called " +
-                        some_of(all) + suggestion(name, all));
+                        some_of(all) + suggest_nearest(name, all));
   }
   return sentences;
 }
@@ -190,7 +184,7 @@ void choose_outputs(onnx::ModelProto& model, const std::vector<std::string>& nam
       const std::vector<std::string> all(values.begin(), values.end());
       throw Error(Code::kInvalidArgument, "output " + quoted(name) +
                                               ": the model's graph has no value of that name" +
-                                              suggestion(name, all));
+                                              suggest_nearest(name, all));
     }
     if (!taken.insert(name).second)
       throw Error(Code::kInvalidArgument, "output " + quoted(name) + ": it is named twice");

@@ -13,74 +13,29 @@ supported is an error, or a warning if results are not affected. docs/python.md 
 from typing import Any
 
 from gantry import __version__
-from gantry.onnxruntime import capi
+from gantry.onnxruntime import capi, devices, options, process
 from gantry.onnxruntime.binding import IOBinding
-from gantry.onnxruntime.devices import (
-    OrtAllocatorType,
-    OrtArenaCfg,
-    OrtDevice,
-    OrtEpDevice,
-    OrtHardwareDevice,
-    OrtHardwareDeviceType,
-    OrtMemType,
-    OrtMemoryInfo,
-    create_and_register_allocator,
-    create_and_register_allocator_v2,
-    get_ep_devices,
-)
-from gantry.onnxruntime.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
-from gantry.onnxruntime.process import (
-    disable_telemetry_events,
-    enable_telemetry_events,
-    get_build_info,
-    get_version_string,
-    has_collective_ops,
-    preload_dlls,
-    set_default_logger_severity,
-    set_default_logger_verbosity,
-    set_global_thread_pool_sizes,
-    set_seed,
-)
+from gantry.onnxruntime.devices import *  # noqa: F403 - the names of its __all__
+from gantry.onnxruntime.options import *  # noqa: F403
+from gantry.onnxruntime.process import *  # noqa: F403
 from gantry.onnxruntime.session import InferenceSession, ModelMetadata, NodeArg, get_available_providers, get_device
 from gantry.onnxruntime.values import OrtValue
 
 __all__ = [
-    "ExecutionMode",
-    "GraphOptimizationLevel",
     "IOBinding",
     "InferenceSession",
     "ModelMetadata",
     "NodeArg",
-    "OrtAllocatorType",
-    "OrtArenaCfg",
-    "OrtDevice",
-    "OrtEpDevice",
-    "OrtHardwareDevice",
-    "OrtHardwareDeviceType",
-    "OrtMemType",
-    "OrtMemoryInfo",
     "OrtValue",
-    "RunOptions",
-    "SessionOptions",
     "__version__",
     "capi",
-    "create_and_register_allocator",
-    "create_and_register_allocator_v2",
-    "disable_telemetry_events",
-    "enable_telemetry_events",
     "get_all_providers",
     "get_available_providers",
-    "get_build_info",
     "get_device",
-    "get_ep_devices",
-    "get_version_string",
-    "has_collective_ops",
-    "preload_dlls",
-    "set_default_logger_severity",
-    "set_default_logger_verbosity",
-    "set_global_thread_pool_sizes",
-    "set_seed",
 ]
+__all__ += devices.__all__
+__all__ += options.__all__
+__all__ += process.__all__
 
 get_all_providers = get_available_providers
 

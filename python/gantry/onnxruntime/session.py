@@ -128,8 +128,8 @@ class InferenceSession:
             _warn(f"no effect of the session options {', '.join(not_obeyed)}")
         if self._options.optimized_model_filepath:
             external_file, external_bytes = self._options.external_tensors()
-            gantry.write_optimized(self._model, self._options.optimized_model_filepath, config=self._options.config(), external_file=external_file,
-                                   external_bytes=external_bytes)
+            gantry.write_optimized(self._model, self._options.optimized_model_filepath, config=self._options.config(),
+                                   initializers=self._initializers(), external_file=external_file, external_bytes=external_bytes)
         self._load(self._options.providers() if providers is None else providers, provider_options)
 
     def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None) -> None:
@@ -146,11 +146,14 @@ class InferenceSession:
         devices = {name: device for name, options in rows if (device := _device(name, options, is_quiet))}
         devices.setdefault(_HOST, "CPU:0")
         config["placement"] = {"prefer": list(devices.values()), "fallback": "allow"}
-        initializers = {name: value.value if isinstance(value, OrtValue) else value for name, value in self._options.initializers().items()}
-        self._session = gantry.Session(self._model, config=config, profile=self._options.enable_profiling, initializers=initializers)
+        self._session = gantry.Session(self._model, config=config, profile=self._options.enable_profiling, initializers=self._initializers())
         self._providers = list(devices)
         self._provider_options = {name: {"device_id": device.split(":")[1]} for name, device in devices.items()}
         self._started = time.time_ns()
+
+    def _initializers(self) -> dict[str, Any]:
+        """Those of the options, as gantry takes them."""
+        return {name: value.value if isinstance(value, OrtValue) else value for name, value in self._options.initializers().items()}
 
     def enable_fallback(self) -> None:
         """Has no effect: a run that fails on a device is not retried on another one."""

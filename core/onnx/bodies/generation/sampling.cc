@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/bodies/generation/sampling.h"
 
-#include <limits>
+#include <algorithm>
 #include <string>
 
 #include "onnx/bodies/generation/greedy_search.h"
@@ -125,8 +125,7 @@ void add_kept_scores(BodyText& step, const BodyContext& context) {
   step.add("sorted_scores, sorted_tokens = TopK<axis = -1, largest = " +
            std::to_string(is_custom ? 1 : 0) + ">(weighed_scores, vocabulary)");
   step.number("token_axis", int64_t{1});
-  step.number("filter_value_there",
-              float_of(context, "filter_value", -std::numeric_limits<float>::infinity()));
+  step.number("filter_value_there", float_of(context, "filter_value", -1e20F));
   step.add_lines(R"(
     probabilities = Softmax<axis = -1>(sorted_scores)
     summed = CumSum(probabilities, token_axis))");
@@ -142,7 +141,9 @@ void add_kept_scores(BodyText& step, const BodyContext& context) {
   } else {
     step.number("least_mass", 1 - top_p);
     step.add("is_improbable = LessOrEqual(summed, least_mass)");
-    step.ints("kept_anyhow", {int_of(context, "min_tokens_to_keep", 0)});
+    // The most probable token is kept in any case: with a top_p of 0, which is the default, ONNX
+    // Runtime leaves that to the rounding of a sum.
+    step.ints("kept_anyhow", {std::max(int_of(context, "min_tokens_to_keep", 0), int64_t{1})});
     step.count("sorted_places", "vocabulary");
     step.add_lines(R"(
       first_kept = Sub(vocabulary, kept_anyhow)

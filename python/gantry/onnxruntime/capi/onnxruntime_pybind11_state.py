@@ -11,41 +11,18 @@ from gantry.errors import InvalidModelError as InvalidProtobuf
 from gantry.errors import NotFoundError as NoSuchFile
 from gantry.errors import NotFoundError as NotFound
 from gantry.errors import UnsupportedError as NotImplemented  # the name is ONNX Runtime's
+from gantry.onnxruntime import devices, options, process
 from gantry.onnxruntime.binding import IOBinding as SessionIOBinding
-from gantry.onnxruntime.devices import (
-    OrtAllocatorType,
-    OrtArenaCfg,
-    OrtDevice,
-    OrtEpDevice,
-    OrtHardwareDevice,
-    OrtHardwareDeviceType,
-    OrtMemType,
-    OrtMemoryInfo,
-    create_and_register_allocator,
-    create_and_register_allocator_v2,
-    get_ep_devices,
-)
-from gantry.onnxruntime.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
-from gantry.onnxruntime.process import (
-    disable_telemetry_events,
-    enable_telemetry_events,
-    get_build_info,
-    get_version_string,
-    has_collective_ops,
-    set_default_logger_severity,
-    set_default_logger_verbosity,
-    set_global_thread_pool_sizes,
-    set_seed,
-)
+from gantry.onnxruntime.devices import *  # noqa: F403 - the names of its __all__
+from gantry.onnxruntime.options import *  # noqa: F403
+from gantry.onnxruntime.process import *  # noqa: F403
 from gantry.onnxruntime.session import ModelMetadata, NodeArg, get_available_providers, get_device
 from gantry.onnxruntime.values import OrtValue, OrtValueVector
 
 __all__ = [
     "DeviceReset",
     "EPFail",
-    "ExecutionMode",
     "Fail",
-    "GraphOptimizationLevel",
     "InvalidArgument",
     "InvalidGraph",
     "InvalidProtobuf",
@@ -54,35 +31,16 @@ __all__ = [
     "NodeArg",
     "NotFound",
     "NotImplemented",
-    "OrtAllocatorType",
-    "OrtArenaCfg",
-    "OrtDevice",
-    "OrtEpDevice",
-    "OrtHardwareDevice",
-    "OrtHardwareDeviceType",
-    "OrtMemType",
-    "OrtMemoryInfo",
     "OrtValue",
     "OrtValueVector",
-    "RunOptions",
     "RuntimeException",
     "SessionIOBinding",
-    "SessionOptions",
-    "create_and_register_allocator",
-    "create_and_register_allocator_v2",
-    "disable_telemetry_events",
-    "enable_telemetry_events",
     "get_all_providers",
     "get_available_providers",
-    "get_build_info",
     "get_device",
-    "get_ep_devices",
-    "get_version_string",
-    "has_collective_ops",
-    "set_default_logger_severity",
-    "set_default_logger_verbosity",
-    "set_global_thread_pool_sizes",
-    "set_seed",
 ]
+__all__ += devices.__all__
+__all__ += options.__all__
+__all__ += process.__all__
 
 get_all_providers = get_available_providers

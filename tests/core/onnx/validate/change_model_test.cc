@@ -60,6 +60,28 @@ TEST(ChangeModel, DimensionsOfOutputsAloneAreNamedInASentence) {
   EXPECT_EQ(model.graph().output(0).type().tensor_type().shape().dim(1).dim_param(), "K");
 }
 
+TEST(ChangeModel, WhatHasNoRankKeepsNone) {
+  onnx::ModelProto model = parsed(kModel);
+  auto* item = model.mutable_graph()->mutable_input(1)->mutable_type()->mutable_sequence_type();
+  item->mutable_elem_type()->mutable_tensor_type()->clear_shape();
+  model.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  EXPECT_TRUE(fix_dimensions(model, {{"N", 5}}).empty());
+  EXPECT_FALSE(item->elem_type().tensor_type().has_shape());
+  EXPECT_FALSE(model.graph().output(0).type().tensor_type().has_shape());
+}
+
+TEST(ChangeModel, AnEmptyNameIsNoDimension) {
+  onnx::ModelProto model = parsed(kModel);
+  auto* shape = model.mutable_graph()
+                    ->mutable_input(0)
+                    ->mutable_type()
+                    ->mutable_tensor_type()
+                    ->mutable_shape();
+  shape->mutable_dim(0)->Clear();
+  EXPECT_EQ(fix_dimensions(model, {{"", 5}}).size(), 1U);
+  EXPECT_FALSE(shape->dim(0).has_dim_value());
+}
+
 TEST(ChangeModel, OutputsKeepTheirDeclaredTypes) {
   onnx::ModelProto model = parsed(kModel);
   choose_outputs(model, {"h", "y", "x"});

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the member `operators` of a manifest (docs/MANIFEST.md#operators). A pure function.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/declared_operator.h"
+#include "plugin/discovery/manifest_reader.h"
+
+namespace gantry {
+
+/// None if the member is absent. `warnings`: receives one for each unknown member. INVALID_ARGUMENT
+/// as ManifestReader.
+std::vector<DeclaredOperator> read_operators(const ManifestReader& reader,
+                                             std::vector<std::string>& warnings);
+
+}  // namespace gantry
