@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of a provider's own operators, as its manifest declares them.
+// The types of a provider's own operators, as its manifest or the provider declares them.
 #pragma once
 
 #include <gantry/dtype.h>
@@ -20,17 +20,28 @@ struct DeclaredExtent {
 
 /// The type of an output, a tensor.
 struct DeclaredOutput {
-  DType dtype = DType::kUndefined;  ///< kUndefined: that of input `like`
+  DType dtype = DType::kUndefined;  ///< kUndefined: that of input `like`, or any
   int like = -1;                    ///< index of the input that it is like; -1: none
   /// nothing: that of input `like`, or of any rank
   std::optional<std::vector<DeclaredExtent>> shape = {};
+  bool is_of_any_rank = false;  ///< whatever the rank of input `like`
 };
 
+/// An operator, or of several with one name that for some element types.
 struct DeclaredOperator {
   std::string domain;
   std::string op_type;
+  /// Of the inputs in the node's order; further inputs are as the last one. kUndefined: any. Empty:
+  /// whatever the inputs are.
+  std::vector<DType> inputs = {};
   /// In the node's order; further outputs are as the last one. Empty: of any type.
   std::vector<DeclaredOutput> outputs;
+};
+
+/// Those of all providers.
+struct DeclaredOperators {
+  std::vector<DeclaredOperator> all;    ///< in search order
+  bool do_follow_from_options = false;  ///< some are of no manifest, but follow from options
 };
 
 }  // namespace gantry

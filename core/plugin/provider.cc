@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/fork.h"
+#include "plugin/discovery/manifest_operators.h"
 #include "plugin/error.h"
 #include "plugin/host.h"
 #include "plugin/isolation/isolated_provider.h"
@@ -194,6 +195,32 @@ void PluginProvider::find_shared_memory() {
       api_.native_handle(nullptr, nullptr, {kKind.data(), kKind.size()}));
   if (found && GANTRY_HAS(found, settle) && found->device_of && found->stream_of && found->settle)
     shared_memory_ = found;
+}
+
+std::string PluginProvider::operators_json(const std::string& options) const {
+  const std::string who = "provider \"" + name() + "\"";
+  if (isolated_) return isolated_->operators_json(options);
+  constexpr std::string_view kKind = GANTRY_DECLARED_OPERATORS;
+  const auto* found = !api_.native_handle
+                          ? nullptr
+                          : static_cast<const gantry_declared_operators*>(
+                                api_.native_handle(nullptr, nullptr, {kKind.data(), kKind.size()}));
+  if (!found || !GANTRY_HAS(found, list) || !found->list) {
+    throw Error(Code::kAbiMismatch,
+                who +
+                    ": expected the extension declared_operators.h, since its manifest says "
+                    "\"operators\": \"by_options\", found none");
+  }
+  std::string text;
+  const auto append = [](void* target, const void* data, uint64_t size_bytes) {
+    static_cast<std::string*>(target)->append(static_cast<const char*>(data), size_bytes);
+  };
+  call_provider(who, [&] { return found->list(api_.self, to_str(options), &text, append); });
+  return text;
+}
+
+std::vector<DeclaredOperator> PluginProvider::declared_operators(const std::string& options) const {
+  return parse_operators(operators_json(options), "operators of provider \"" + name() + "\"");
 }
 
 void PluginProvider::add_device(const gantry_device_info& info) {

@@ -4,6 +4,7 @@
 // stays mapped. Any thread.
 #pragma once
 
+#include <gantry/declared_operators.h>
 #include <gantry/device.h>
 #include <gantry/peer_copies.h>
 #include <gantry/provider.h>
@@ -65,6 +66,11 @@ class PluginProvider {
   [[nodiscard]] const gantry_peer_copies* peer_copies() const { return peer_copies_; }
   /// The extension shared_memory.h; null: the provider has none, or runs in a process of its own.
   [[nodiscard]] const gantry_shared_memory* shared_memory() const { return shared_memory_; }
+  /// The operators that follow from options of a session (declared_operators.h), as JSON text.
+  /// ABI_MISMATCH: the provider does not have the extension; else its error.
+  [[nodiscard]] std::string operators_json(const std::string& options) const;
+  /// The same. INVALID_ARGUMENT: they are not as manifests have them.
+  [[nodiscard]] std::vector<DeclaredOperator> declared_operators(const std::string& options) const;
   /// The process-wide options with which it was opened.
   [[nodiscard]] const std::string& options() const { return options_; }
   /// Every device that the provider reported, by index.

@@ -291,14 +291,25 @@ std::vector<KnownProvider> ProviderRegistry::known() {
   return result;
 }
 
-std::vector<DeclaredOperator> ProviderRegistry::declared_operators() {
+DeclaredOperators ProviderRegistry::declared_operators(
+    const std::map<std::string, std::string>& options) {
   const LoadLock lock(mutex_, "the model was read");
-  std::vector<DeclaredOperator> all;
+  DeclaredOperators result;
   for (const auto& candidate : candidates_) {
-    const std::vector<DeclaredOperator>& own = candidate->manifest.operators;
-    if (candidate->is_usable()) all.insert(all.end(), own.begin(), own.end());
+    const Manifest& manifest = candidate->manifest;
+    std::vector<DeclaredOperator> own = manifest.operators;
+    const auto given = find_by_name(options, manifest);
+    if (manifest.has_operators_by_options && given != options.end() &&
+        candidate->row.state != "shadowed") {
+      require_not_forked();
+      open(*candidate);
+      if (!candidate->provider) throw Error(candidate->row.code, candidate->row.message);
+      own = candidate->provider->declared_operators(given->second);
+      result.do_follow_from_options = true;
+    }
+    if (candidate->is_usable()) result.all.insert(result.all.end(), own.begin(), own.end());
   }
-  return all;
+  return result;
 }
 
 }  // namespace gantry

@@ -82,8 +82,10 @@ class ProviderRegistry {
 
   /// The providers whose manifest could be read, without shadowed ones, in search order.
   std::vector<KnownProvider> known();
-  /// The operators that the manifests of usable providers declare, in search order.
-  std::vector<DeclaredOperator> declared_operators();
+  /// The operators of usable providers, in search order: those that their manifests declare, and
+  /// those that follow from these options, by provider name, for which it opens the provider.
+  /// Errors of opening, and the provider's.
+  DeclaredOperators declared_operators(const std::map<std::string, std::string>& options);
 
  private:
   void apply_policy_to_environment();
@@ -109,6 +111,7 @@ class ProviderRegistry {
   void warn_of_tie(const std::vector<DeviceProvider>& found) GANTRY_REQUIRES(mutex_);
   void require_strict() const GANTRY_REQUIRES(mutex_);
   [[nodiscard]] std::string options_of(const Manifest& manifest) const;
+  [[nodiscard]] bool is_wanted(const ProviderCandidate& candidate) const;
   [[nodiscard]] std::vector<ProviderCandidate*> candidates_of(const std::string& type) const
       GANTRY_REQUIRES(mutex_);
   [[nodiscard]] std::vector<std::string> known_types() const GANTRY_REQUIRES(mutex_);

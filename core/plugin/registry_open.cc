@@ -22,6 +22,12 @@ std::string ProviderRegistry::options_of(const Manifest& manifest) const {
   return options == settings_.options.end() ? "{}" : options->second;
 }
 
+// False for a provider without options whose operators follow from its options: it has none then.
+bool ProviderRegistry::is_wanted(const ProviderCandidate& candidate) const {
+  return !candidate.manifest.has_operators_by_options || candidate.provider ||
+         find_by_name(settings_.options, candidate.manifest) != settings_.options.end();
+}
+
 // Checks the file again if it has been replaced since, so that the opened library is a checked one.
 void ProviderRegistry::check_again(ProviderCandidate& candidate) {
   Machine machine;
@@ -167,7 +173,9 @@ void ProviderRegistry::open(ProviderCandidate& candidate) {
 }
 
 void ProviderRegistry::open_all() {
-  for (const auto& candidate : candidates_) open(*candidate);
+  for (const auto& candidate : candidates_) {
+    if (is_wanted(*candidate)) open(*candidate);
+  }
 }
 
 void ProviderRegistry::open_all_and_check_parts() {
@@ -273,7 +281,7 @@ std::vector<DeviceProvider> ProviderRegistry::find(const Device& device) {
   if (candidates.empty()) fail_unknown_type(device);
   std::vector<DeviceProvider> result;
   for (ProviderCandidate* candidate : candidates) {
-    open(*candidate);
+    if (is_wanted(*candidate)) open(*candidate);
     require_time(candidate->row);
   }
   require_strict();

@@ -73,7 +73,8 @@ ArtefactMetadata metadata_of(const Config& config, const Preference& preference,
 }  // namespace
 
 ArtefactUse::ArtefactUse(const Config& config, const ModelSource& source,
-                         const SessionOptions& options, std::string subject, uint32_t threads)
+                         const SessionOptions& options, const ImportSettings& importing,
+                         std::string subject, uint32_t threads)
     : config_(config),
       source_(source),
       subject_(std::move(subject)),
@@ -82,6 +83,10 @@ ArtefactUse::ArtefactUse(const Config& config, const ModelSource& source,
   if (config.session.artefact_cache.empty()) return;
   if (!options.initializers.empty()) {
     report_.reason = "the application gave initializers";
+    return;
+  }
+  if (importing.operators.do_follow_from_options) {
+    report_.reason = "operators follow from a provider's options";
     return;
   }
   is_on_ = true;

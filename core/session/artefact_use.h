@@ -26,7 +26,7 @@ class ArtefactUse {
  public:
   /// Begins to verify the artefact, if there is one. `config` and `source` must outlive this.
   ArtefactUse(const Config& config, const ModelSource& source, const SessionOptions& options,
-              std::string subject, uint32_t threads);
+              const ImportSettings& importing, std::string subject, uint32_t threads);
   ~ArtefactUse();
   ArtefactUse(const ArtefactUse&) = delete;
   ArtefactUse& operator=(const ArtefactUse&) = delete;

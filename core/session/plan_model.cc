@@ -307,7 +307,7 @@ ImportSettings import_settings(ProviderRegistry& registry, const Config& config,
           .changes = {.dimensions = config.session.dimensions,
                       .initializers = options.initializers,
                       .outputs = options.outputs},
-          .operators = registry.declared_operators()};
+          .operators = registry.declared_operators(config.providers.options)};
 }
 
 ImportedModel import_model(const ModelSource& source, const ImportSettings& settings,
@@ -316,7 +316,7 @@ ImportedModel import_model(const ModelSource& source, const ImportSettings& sett
   ImportedModel imported;
   imported.model =
       std::make_unique<OnnxModel>(source, OpenDefaults{.all = false, .names = {}}, settings.access,
-                                  settings.changes, settings.operators);
+                                  settings.changes, settings.operators.all);
   imported.graph = imported.model->to_graph();
   return imported;
 }

@@ -45,7 +45,7 @@ HostPreference folding_host(ProviderRegistry& registry, const Config& config);
 struct ImportSettings {
   FileAccess access = FileAccess::kMap;
   ModelChanges changes = {};
-  std::vector<DeclaredOperator> operators = {};  ///< of providers
+  DeclaredOperators operators = {};  ///< of providers
 };
 ImportSettings import_settings(ProviderRegistry& registry, const Config& config,
                                const SessionOptions& options);

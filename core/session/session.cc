@@ -79,8 +79,8 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
   const uint32_t threads = config.session.threads > 0
                                ? static_cast<uint32_t>(config.session.threads)
                                : hardware_threads();
-  ArtefactUse cache(config, source, options, subject_, threads);
   const ImportSettings importing = import_settings(shared.registry, config, options);
+  ArtefactUse cache(config, source, options, importing, subject_, threads);
   std::future<ImportedModel> imported;
   if (!cache.may_have_plan()) imported = begin_import(source, importing, trace_.get());
   const Preference preference = resolve_preference(shared.registry, config, options.device);

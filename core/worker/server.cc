@@ -96,6 +96,8 @@ class Server {
         return release(request);
       case WorkerCall::kQuit:
         return quit();
+      case WorkerCall::kOperators:
+        return list_operators(request, out);
     }
     throw Error(Code::kInternal, "a worker process was asked for something it does not know");
   }
@@ -164,6 +166,11 @@ class Server {
                                 ? SharedMemory::map_file(std::move(file), segment.size_bytes)
                                 : SharedMemory::map(std::move(file), segment.size_bytes, false));
     }
+  }
+
+  void list_operators(Request& request, MessageWriter& out) const {
+    if (!provider_) throw Error(Code::kInternal, "a worker process without a provider");
+    out.text(provider_->operators_json(request.reader.text()));
   }
 
   void claim(Request& request, MessageWriter& out) {

@@ -10,7 +10,7 @@ from command_line import BINARY, facts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "MANIFEST.md").read_text(encoding="utf-8")
-BUNDLED = sorted((ROOT / "providers").glob("*/*.json"))
+BUNDLED = sorted([*(ROOT / "providers").glob("*/*.json"), *(ROOT / "interop").glob("*/*/*.json")])
 
 
 def first_cells(heading):
@@ -61,4 +61,4 @@ def test_options_are_described(file):
 
 
 def test_there_are_bundled_ones():
-    assert {file.stem for file in BUNDLED} >= {"cpu", "cuda", "x86", "sim"} and BINARY.exists()
+    assert {file.stem for file in BUNDLED} >= {"cpu", "cuda", "x86", "sim", "ort_custom_ops"} and BINARY.exists()

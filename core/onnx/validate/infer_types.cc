@@ -135,16 +135,25 @@ void drop_made_up_symbols(onnx::ModelProto& model) {
   });
 }
 
-std::optional<std::string> try_infer(onnx::ModelProto& model, const onnx::ISchemaRegistry& schemas,
+std::optional<std::string> try_infer(onnx::ModelProto& model, const DeclaredSchemas& schemas,
                                      bool propagate_data) {
   const HiddenConstants hidden(model);
   try {
     constexpr bool kCheckTypes = true;
     constexpr int kStrict = 1;
-    onnx::shape_inference::DataValueMap shape_data;
-    onnx::shape_inference::InferShapes(
-        model, &schemas, onnx::ShapeInferenceOptions(kCheckTypes, kStrict, propagate_data),
-        &shape_data);
+    constexpr int kLenient = 0;  // goes on behind nodes that cannot be inferred
+    const auto infer = [&](int errors) {
+      onnx::shape_inference::DataValueMap shape_data;
+      onnx::shape_inference::InferShapes(
+          model, &schemas, onnx::ShapeInferenceOptions(kCheckTypes, errors, propagate_data),
+          &shape_data);
+    };
+    try {
+      infer(kStrict);
+    } catch (const std::exception&) {
+      if (!schemas.has_left_untyped()) throw;
+      infer(kLenient);
+    }
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -335,7 +344,7 @@ class DeclaredOutputs {
 
 }  // namespace
 
-std::vector<std::string> infer_types(onnx::ModelProto& model, const onnx::ISchemaRegistry& schemas,
+std::vector<std::string> infer_types(onnx::ModelProto& model, const DeclaredSchemas& schemas,
                                      FaultLog* log) {
   const bool propagate_data = names_are_unique(model);
   if (propagate_data) drop_made_up_symbols(model);

@@ -3,12 +3,12 @@
 // Any thread, one per model.
 #pragma once
 
-#include <onnx/defs/schema.h>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "onnx/messages/proto.h"
+#include "onnx/schema/declared_schemas.h"
 #include "onnx/validate/leniencies.h"
 
 namespace gantry {
@@ -22,7 +22,7 @@ inline constexpr std::string_view kMadeUpSymbol = "unk__";
 /// the inferred type, if there is one. INVALID_MODEL: types or shapes that contradict each other.
 /// Returns the names of the model's outputs that no node reads and whose shape is only declared,
 /// not inferred; a run may find that shape wrong. `schemas`: of the operators.
-std::vector<std::string> infer_types(onnx::ModelProto& model, const onnx::ISchemaRegistry& schemas,
+std::vector<std::string> infer_types(onnx::ModelProto& model, const DeclaredSchemas& schemas,
                                      FaultLog* log = nullptr);
 
 }  // namespace gantry

@@ -220,7 +220,13 @@ void read_rest(const ManifestReader& reader, Manifest& manifest) {
   read_builds(reader, manifest);
   read_device_files(reader, manifest);
   read_widens(reader, manifest);
-  manifest.operators = read_operators(reader, manifest.warnings);
+  const json* operators = reader.find("/operators");
+  manifest.has_operators_by_options = operators && operators->is_string();
+  if (manifest.has_operators_by_options) {
+    reader.choice("/operators", {"by_options"});
+  } else {
+    manifest.operators = read_operators(reader, manifest.warnings);
+  }
   read_stand_in(reader, manifest);
   read_former_names(reader, manifest);
   manifest.parts = reader.libraries("/parts", manifest.library_hints);

@@ -56,6 +56,7 @@ struct Manifest {
   /// to float32
   std::vector<DType> widens;
   std::vector<DeclaredOperator> operators;  ///< of its own domains, with their types
+  bool has_operators_by_options = false;    ///< declared_operators.h: opened only for its options
   bool is_stand_in = false;                 ///< its devices emulate others for tests
   std::string options_schema;               ///< JSON Schema of the options, as text
   std::string text;                         ///< the whole manifest

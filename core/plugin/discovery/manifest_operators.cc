@@ -2,12 +2,21 @@
 #include "plugin/discovery/manifest_operators.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace gantry {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::array<std::string_view, 7> kKnownDomains = {"ai.onnx",
+                                                           "ai.onnx.ml",
+                                                           "ai.onnx.training",
+                                                           "ai.onnx.preview",
+                                                           "ai.onnx.preview.training",
+                                                           "com.microsoft",
+                                                           "com.microsoft.nchwc"};
 
 // Reads the types of the provider's own operators.
 class OperatorReader {
@@ -20,21 +29,33 @@ class OperatorReader {
       const std::string here = json_pointer("/operators", std::to_string(i));
       DeclaredOperator& one = operators.emplace_back();
       one.domain = reader_.text(here + "/domain", "a domain of the provider's own", true);
-      if (one.domain == "ai.onnx" || one.domain.starts_with("ai.onnx.ml") ||
-          one.domain.starts_with("com.microsoft")) {
+      if (std::find(kKnownDomains.begin(), kKnownDomains.end(), one.domain) !=
+          kKnownDomains.end()) {
         reader_.fail(here + "/domain", "a domain of the provider's own",
                      "\"" + one.domain + "\", whose operators are known");
       }
       one.op_type = reader_.text(here + "/op_type", "the operator's name", true);
+      for (size_t k = 0; k < reader_.items(here + "/inputs", "an array of element types"); ++k)
+        one.inputs.push_back(read_type(here + "/inputs/" + std::to_string(k)));
       reader_.need(here + "/outputs", "the types of its outputs");
       for (size_t k = 0; k < reader_.items(here + "/outputs", "an array of types"); ++k)
         one.outputs.push_back(read_output(here + "/outputs/" + std::to_string(k), warnings));
-      reader_.warn_of_unknown(here, {"domain", "op_type", "outputs"}, warnings);
+      reader_.warn_of_unknown(here, {"domain", "op_type", "inputs", "outputs"}, warnings);
     }
     return operators;
   }
 
  private:
+  // An element type; null: any.
+  [[nodiscard]] DType read_type(const std::string& here) const {
+    if (reader_.find(here)->is_null()) return DType::kUndefined;
+    const std::string expected = "an element type as \"float32\", or null for any";
+    const std::string name = reader_.text(here, expected, true);
+    const DType dtype = dtype_from_string(name);
+    if (dtype == DType::kUndefined) reader_.fail(here, expected, "\"" + name.substr(0, 80) + "\"");
+    return dtype;
+  }
+
   [[nodiscard]] DeclaredOutput read_output(const std::string& here,
                                            std::vector<std::string>& warnings) const {
     DeclaredOutput output;
@@ -44,16 +65,14 @@ class OperatorReader {
                    has_type ? "both" : "neither");
     }
     if (has_type) {
-      const std::string name = reader_.text(here + "/type", "an element type as \"float32\"", true);
-      output.dtype = dtype_from_string(name);
-      if (output.dtype == DType::kUndefined) {
-        reader_.fail(here + "/type", "an element type as \"float32\"",
-                     "\"" + name.substr(0, 80) + "\"");
-      }
+      output.dtype = read_type(here + "/type");
     } else {
       output.like = static_cast<int>(std::min(reader_.number(here + "/like"), kMostInputs));
     }
-    if (reader_.find(here + "/shape")) {
+    const json* shape = reader_.find(here + "/shape");
+    if (shape && shape->is_null()) {
+      output.is_of_any_rank = true;
+    } else if (shape) {
       output.shape.emplace();
       for (size_t i = 0; i < reader_.items(here + "/shape", "an array of extents"); ++i)
         output.shape->push_back(read_extent(here + "/shape/" + std::to_string(i)));
@@ -92,6 +111,14 @@ class OperatorReader {
 std::vector<DeclaredOperator> read_operators(const ManifestReader& reader,
                                              std::vector<std::string>& warnings) {
   return OperatorReader(reader).read(warnings);
+}
+
+std::vector<DeclaredOperator> parse_operators(const std::string& text, const std::string& origin) {
+  constexpr uint64_t kMostBytes = 4 * 1024 * 1024;
+  const std::string whole = "{\"operators\": " + text + "}";
+  const JsonDocument document = parse_json(whole, origin, {kMostBytes, 16});
+  std::vector<std::string> warnings;  // what a newer provider tells beside it is not needed
+  return read_operators(ManifestReader(document, origin), warnings);
 }
 
 }  // namespace gantry

@@ -15,4 +15,8 @@ namespace gantry {
 std::vector<DeclaredOperator> read_operators(const ManifestReader& reader,
                                              std::vector<std::string>& warnings);
 
+/// The operators in a JSON array of that form. `origin`: whose they are, in messages. Errors as
+/// above.
+std::vector<DeclaredOperator> parse_operators(const std::string& text, const std::string& origin);
+
 }  // namespace gantry

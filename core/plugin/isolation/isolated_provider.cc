@@ -254,6 +254,19 @@ void IsolatedProvider::claim(const gantry_claim_request& request) {
   tell_claims(claims, *request.sink);
 }
 
+std::string IsolatedProvider::operators_json(const std::string& options) {
+  MessageWriter request = head_of(WorkerCall::kOperators);
+  request.text(options);
+  WorkerProcess::Patience patience = within(settings_.compile_timeout_ms);
+  patience.should_stop = stop_of_load();
+  constexpr uint64_t kMostBytes = 8 * 1024 * 1024;
+  patience.most_answer_bytes += kMostBytes;
+  std::string text;
+  call(worker(patience.should_stop), "list of operators", request, {}, patience,
+       [&](MessageReader& from) { text = from.text(); });
+  return text;
+}
+
 gantry_provider_api IsolatedProvider::table() {
   gantry_provider_api api = {};
   api.size = sizeof(api);

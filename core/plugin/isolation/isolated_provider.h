@@ -55,6 +55,9 @@ class IsolatedProvider {
   /// The parts of the configured sandbox that the system did not permit; empty: none.
   [[nodiscard]] const std::string& missing() const { return opened_.missing; }
 
+  /// PluginProvider::operators_json in the worker. Errors as call().
+  std::string operators_json(const std::string& options);
+
   /// The worker, started again if it has ended. If `stop` ends the wait for the start, the start
   /// goes on. Errors as the constructor, and the code of `stop`.
   Worker worker(const StopQuestion& stop);

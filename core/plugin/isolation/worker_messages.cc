@@ -15,6 +15,8 @@ const char* to_string(WorkerCall call) noexcept {
       return "run";
     case WorkerCall::kRelease:
       return "release";
+    case WorkerCall::kOperators:
+      return "list of operators";
     case WorkerCall::kQuit:
       return "destroy";
   }

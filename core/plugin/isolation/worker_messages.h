@@ -15,12 +15,13 @@
 namespace gantry {
 
 enum class WorkerCall : uint32_t {
-  kOpen = 1,  ///< WorkerOpen -> WorkerOpened; with the arena's descriptor
-  kClaim,     ///< WorkerAsk, a graph -> WorkerClaims
-  kCompile,   ///< WorkerCompile, WorkerAsk, a graph -> WorkerKernel
-  kRun,       ///< WorkerRun, the inputs' values -> a count, the outputs' values
-  kRelease,   ///< a kernel's number -> nothing
-  kQuit,      ///< nothing -> nothing, when the provider is destroyed
+  kOpen = 1,   ///< WorkerOpen -> WorkerOpened; with the arena's descriptor
+  kClaim,      ///< WorkerAsk, a graph -> WorkerClaims
+  kCompile,    ///< WorkerCompile, WorkerAsk, a graph -> WorkerKernel
+  kRun,        ///< WorkerRun, the inputs' values -> a count, the outputs' values
+  kRelease,    ///< a kernel's number -> nothing
+  kQuit,       ///< nothing -> nothing, when the provider is destroyed
+  kOperators,  ///< options of a session -> the provider's operators, as JSON text
 };
 
 const char* to_string(WorkerCall call) noexcept;

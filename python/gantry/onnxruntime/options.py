@@ -2,12 +2,13 @@
 """SessionOptions and RunOptions: the options that gantry supports, and warnings for the others."""
 
 import enum
+import os
 from collections.abc import Mapping
 from typing import Any
 
 import gantry
 from gantry import CancelToken
-from gantry.errors import InvalidArgumentError, NotFoundError, UnsupportedError
+from gantry.errors import InvalidArgumentError, NotFoundError
 from gantry.onnxruntime.process import global_threads
 
 __all__ = ["ExecutionMode", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
@@ -66,6 +67,7 @@ class SessionOptions:
         "_entries",
         "_dimensions",
         "_initializers",
+        "_libraries",
         "_providers",
         "enable_profiling",
         "graph_optimization_level",
@@ -81,6 +83,7 @@ class SessionOptions:
         self._entries: dict[str, str] = {}
         self._dimensions: dict[str, int] = {}
         self._initializers: dict[str, Any] = {}
+        self._libraries: list[str] = []
         self._providers: list[tuple[str, dict[str, str]]] = []
         self.enable_profiling = False
         self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -129,9 +132,8 @@ class SessionOptions:
         return bool(self._providers)
 
     def register_custom_ops_library(self, path: Any) -> None:
-        """UnsupportedError: such a library is built against ONNX Runtime. Custom operators need a provider (docs/write-a-provider.md)."""
-        raise UnsupportedError(f"register_custom_ops_library: {path} is a library for ONNX Runtime, which gantry cannot open; operators of other "
-                               "domains come from a provider (gantry provider new)")
+        """Adds the operators of a library that is made for ONNX Runtime; a session opens it. They run on the CPU."""
+        self._libraries.append(os.fspath(path))
 
     def providers(self) -> list[tuple[str, dict[str, str]]]:
         """(name, options) of each add_provider."""
@@ -159,7 +161,10 @@ class SessionOptions:
             session["threads"] = threads
         if self._dimensions:
             session["dimensions"] = dict(self._dimensions)
-        return {"session": session}
+        config: dict[str, Any] = {"session": session}
+        if self._libraries:
+            config["providers"] = {"options": {"ort_custom_ops": {"libraries": list(self._libraries)}}}
+        return config
 
     def not_obeyed(self) -> list[str]:
         """The options, with their values, that have no effect here."""

@@ -33,10 +33,11 @@ std::unique_ptr<Graph> graph_with(const std::vector<DeclaredOperator>& operators
 const std::vector<DeclaredOperator> kOperators = {
     {"com.example",
      "Tokenize",
+     {},
      {{.dtype = DType::kInt64, .shape = {{{.input = 0, .axis = 0}, {}}}},
       {.dtype = DType::kFloat, .shape = {{{.input = 1, .axis = 0}, {.value = 3}}}}}},
-    {"com.example", "Smooth", {{.like = 0}}},
-    {"com.example", "Smooth", {{.dtype = DType::kBool}}},
+    {"com.example", "Smooth", {}, {{.like = 0}}},
+    {"com.example", "Smooth", {}, {{.dtype = DType::kBool}}},
 };
 
 TEST(DeclaredSchemas, WhatFollowsAnOperatorIsInferred) {
@@ -56,6 +57,41 @@ TEST(DeclaredSchemas, AnAxisThatAnInputDoesNotHaveIsUnknown) {
   EXPECT_EQ(graph_with(operators)->outputs()[0]->type.dtype, DType::kFloat);  // as the first one
 }
 
+TEST(DeclaredSchemas, OfSeveralTheFirstCountsThatTakesTheInputs) {
+  std::vector<DeclaredOperator> operators = kOperators;
+  operators[1].inputs = {DType::kInt64};
+  operators[2].inputs = {DType::kUndefined};
+  operators[2].outputs = {{.dtype = DType::kFloat, .shape = {{{.value = 5}, {}}}}};
+  EXPECT_EQ(graph_with(operators)->nodes()[1]->outputs[0]->type.shape,
+            (std::vector<int64_t>{5, -1}));
+  operators[0].inputs = {DType::kString, DType::kInt64};  // nobody takes the inputs
+  operators[2].inputs = {DType::kInt64};
+  EXPECT_EQ(graph_with(operators)->outputs()[0]->type.dtype, DType::kUndefined);
+}
+
+TEST(DeclaredSchemas, WhatNobodyTellsIsNoFaultOfTheModel) {
+  std::vector<DeclaredOperator> operators = kOperators;
+  operators[1].outputs = {{}};  // of any type, and the Add behind it wants one
+  EXPECT_EQ(graph_with(operators)->outputs()[1]->type.dtype, DType::kFloat);
+  operators[1].outputs = {{.dtype = DType::kBool}};
+  test::expect_error(Code::kInvalidModel, {"type inference", "Add"},
+                     [&] { graph_with(operators); });
+}
+
+TEST(DeclaredSchemas, FurtherInputsAreAsTheLastOne) {
+  std::vector<DeclaredOperator> operators = kOperators;
+  operators[0].inputs = {DType::kString};  // the second input is of float
+  EXPECT_EQ(graph_with(operators)->outputs()[1]->type.shape.size(), 0U);
+}
+
+TEST(DeclaredSchemas, AnOutputMayBeLikeAnInputInItsTypeAlone) {
+  std::vector<DeclaredOperator> operators = kOperators;
+  operators[1].outputs = {{.like = 0, .is_of_any_rank = true}};
+  const auto& smooth = graph_with(operators)->nodes()[1]->outputs[0]->type;
+  EXPECT_EQ(smooth.dtype, DType::kFloat);
+  EXPECT_FALSE(smooth.has_rank);
+}
+
 TEST(DeclaredSchemas, AnOutputLikeAnInputThatIsNotThereIsAnError) {
   std::vector<DeclaredOperator> operators = kOperators;
   operators[1].outputs[0].like = 7;
@@ -68,7 +104,7 @@ TEST(DeclaredSchemas, WithoutADeclarationNothingIsKnown) {
 }
 
 TEST(DeclaredSchemas, OperatorsOfTheStoreAreTheStores) {
-  const DeclaredSchemas schemas({{"", "Relu", {{.dtype = DType::kBool}}}});
+  const DeclaredSchemas schemas({{"", "Relu", {}, {{.dtype = DType::kBool}}}});
   EXPECT_EQ(schemas.GetSchema("Relu", 21), SchemaStore::instance().GetSchema("Relu", 21));
 }
 

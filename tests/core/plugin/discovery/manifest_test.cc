@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "plugin/discovery/manifest_operators.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 
@@ -99,6 +100,40 @@ TEST(Manifest, ReadsItsOperators) {
   EXPECT_EQ(split.outputs[2].shape->size(), 0U);
 }
 
+TEST(Manifest, ReadsOperatorsForSomeTypesAndOfAnyRank) {
+  json with = good();
+  with["operators"] = json::parse(R"([
+    {"domain": "com.acme", "op_type": "Sum", "inputs": ["uint8", null], "outputs": [
+      {"type": null}, {"like": 1, "shape": null}]}])");
+  const Manifest manifest = parse_manifest(with.dump(), "cuda.json");
+  ASSERT_EQ(manifest.operators.size(), 1U);
+  const DeclaredOperator& sum = manifest.operators[0];
+  EXPECT_EQ(sum.inputs, (std::vector<DType>{DType::kUint8, DType::kUndefined}));
+  EXPECT_EQ(sum.outputs[0].dtype, DType::kUndefined);
+  EXPECT_EQ(sum.outputs[0].like, -1);
+  EXPECT_EQ(sum.outputs[1].like, 1);
+  EXPECT_TRUE(sum.outputs[1].is_of_any_rank);
+  EXPECT_FALSE(manifest.has_operators_by_options);
+}
+
+TEST(Manifest, ReadsThatItsOperatorsFollowFromItsOptions) {
+  json with = good();
+  with["operators"] = "by_options";
+  EXPECT_TRUE(parse_manifest(with.dump(), "cuda.json").has_operators_by_options);
+}
+
+TEST(Manifest, ReadsOperatorsThatAProviderTells) {
+  const auto operators = parse_operators(
+      R"([{"domain": "com.acme.more", "op_type": "A", "outputs": [{"type": "int8"}], "new": 1}])",
+      "provider \"acme\"");
+  ASSERT_EQ(operators.size(), 1U);
+  EXPECT_EQ(operators[0].domain, "com.acme.more");
+  test::expect_error(Code::kInvalidArgument, {"provider \"acme\"", "/operators/0/op_type"},
+                     [] { parse_operators(R"([{"domain": "a"}])", "provider \"acme\""); });
+  test::expect_error(Code::kInvalidArgument, {"provider \"acme\""},
+                     [] { parse_operators("", "provider \"acme\""); });
+}
+
 // A list of one operator with one output.
 json operators_with(const char* output, const char* domain = "com.acme") {
   return json::array({{{"domain", domain},
@@ -160,7 +195,13 @@ TEST(Manifest, RefusesWrongMembers) {
       {"/widens", "float16", Code::kInvalidArgument, {"/widens", "the string"}},
       {"/stand_in", "yes", Code::kInvalidArgument, {"/stand_in", "true or false"}},
       {"/widens", json{"float16", "float64"}, Code::kInvalidArgument, {"/widens/1", "\"float64\""}},
-      {"/operators", "Split", Code::kInvalidArgument, {"/operators", "an array of operators"}},
+      {"/operators", "Split", Code::kInvalidArgument, {"/operators", "by_options"}},
+      {"/operators", 7, Code::kInvalidArgument, {"/operators", "an array of operators"}},
+      {"/operators",
+       json::array(
+           {{{"domain", "com.acme"}, {"op_type", "A"}, {"inputs", {"int65"}}, {"outputs", {}}}}),
+       Code::kInvalidArgument,
+       {"/operators/0/inputs/0", "\"int65\""}},
       {"/operators", json::array({1}), Code::kInvalidArgument, {"/operators/0/domain"}},
       {"/operators",
        operators_with(R"({"like": 0})", "ai.onnx"),

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "objects/status.h"
+
+namespace gantry::ort {
+namespace {
+
+// What is returned where a status cannot be made.
+Status& without_memory() {
+  static Status status{ErrorCode::kRuntimeException, "no memory"};  // short: held in the object
+  return status;
+}
+
+}  // namespace
+
+Status* make_status(ErrorCode code, const char* message) noexcept {
+  try {
+    return new Status{code, message};
+  } catch (const std::bad_alloc&) {
+    return &without_memory();
+  }
+}
+
+void release_status(Status* status) noexcept {
+  if (status != &without_memory()) delete status;
+}
+
+}  // namespace gantry::ort
