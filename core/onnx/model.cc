@@ -54,6 +54,18 @@ bool has_defaults(const onnx::ModelProto& model) {
                      [&](const auto& tensor) { return inputs.contains(tensor.name()); });
 }
 
+std::set<std::string> numbers_of(const onnx::GraphProto& graph) {
+  std::set<std::string> numbers;
+  for (const auto& input : graph.input()) {
+    const auto& type = input.type();
+    if (type.has_tensor_type() && type.tensor_type().has_shape() &&
+        type.tensor_type().shape().dim().empty())
+      numbers.insert(input.name());
+  }
+  for (const auto& tensor : graph.initializer()) numbers.erase(tensor.name());
+  return numbers;
+}
+
 bool is_declared(const onnx::ValueInfoProto& output) {
   if (!output.type().has_tensor_type()) return false;
   const auto& tensor = output.type().tensor_type();
@@ -66,8 +78,8 @@ bool is_declared(const onnx::ValueInfoProto& output) {
 
 class OnnxModel::Impl {
  public:
-  Impl(const ModelSource& source, OpenDefaults wanted, FileAccess access,
-       const ModelChanges& changes, const std::vector<DeclaredOperator>& operators)
+  Impl(const ModelSource& source, OpenInputs wanted, FileAccess access, const ModelChanges& changes,
+       const std::vector<DeclaredOperator>& operators)
       : schemas(std::make_shared<DeclaredSchemas>(operators)), open(std::move(wanted)) {
     const bool is_file = source.bytes.empty();
     label = is_file ? source.path.string() : "model in memory";  // as subject_of()
@@ -90,17 +102,19 @@ class OnnxModel::Impl {
     }
   }
 
-  Impl(const Impl& other, OpenDefaults wanted)
+  Impl(const Impl& other, OpenInputs wanted)
       : label(other.label),
         schemas(other.schemas),
         files(other.files),
         payloads(other.payloads),
         proto(other.as_read ? *other.as_read : other.proto),
         as_read(other.as_read),
+        numbers(other.numbers),
         open(std::move(wanted)),
         ir_version(other.ir_version),
         metadata(other.metadata) {
     try {
+      open_ranks(proto, open.ranks);
       prepare(&faults);
     } catch (const Error& error) {
       throw error.in(label);
@@ -128,7 +142,9 @@ class OnnxModel::Impl {
     repair_model(proto, faults);
     without_effect = fix_dimensions(proto, changes.dimensions);
     choose_outputs(proto, changes.outputs);
-    if (!open.all && has_defaults(proto)) as_read = std::make_shared<onnx::ModelProto>(proto);
+    numbers = numbers_of(proto.graph());
+    if (!open.all && (has_defaults(proto) || !numbers.empty()))
+      as_read = std::make_shared<onnx::ModelProto>(proto);
     prepare(&faults);
     for (const auto& entry : proto.metadata_props()) metadata[entry.key()] = entry.value();
   }
@@ -169,8 +185,9 @@ class OnnxModel::Impl {
   std::vector<std::shared_ptr<const MappedFile>> files;
   std::vector<Payload> payloads;
   onnx::ModelProto proto;
-  std::shared_ptr<const onnx::ModelProto> as_read;  // as read, if defaults became constants
-  OpenDefaults open;
+  std::shared_ptr<const onnx::ModelProto> as_read;  // if there may be plans with other open inputs
+  std::set<std::string> numbers;                    // inputs that are declared without axes
+  OpenInputs open;
   std::vector<onnx::TensorProto> defaults;  // default values of open inputs
   std::vector<ConstantInput> constants;     // the other inputs with a default
   BodyRefusals body_refusals;
@@ -182,10 +199,10 @@ class OnnxModel::Impl {
   std::map<std::string, std::string> metadata;
 };
 
-OnnxModel::OnnxModel(const ModelSource& source, const OpenDefaults& open, FileAccess access,
+OnnxModel::OnnxModel(const ModelSource& source, const OpenInputs& open, FileAccess access,
                      const ModelChanges& changes, const std::vector<DeclaredOperator>& operators)
     : impl_(std::make_unique<Impl>(source, open, access, changes, operators)) {}
-OnnxModel::OnnxModel(const OnnxModel& other, const OpenDefaults& open)
+OnnxModel::OnnxModel(const OnnxModel& other, const OpenInputs& open)
     : impl_(std::make_unique<Impl>(*other.impl_, open)) {}
 OnnxModel::~OnnxModel() = default;
 
@@ -210,6 +227,8 @@ bool OnnxModel::has_function(const Node& node) const {
 }
 
 bool OnnxModel::has_constant_defaults() const { return !impl_->constants.empty(); }
+
+const std::set<std::string>& OnnxModel::number_inputs() const { return impl_->numbers; }
 
 bool OnnxModel::declares_outputs() const {
   const auto& model = impl_->as_read ? *impl_->as_read : impl_->proto;

@@ -24,12 +24,15 @@ namespace gantry {
 
 struct ModelParts;
 
-/// The inputs with a default that nodes read as inputs. A default is an initializer that the main
-/// graph also lists as an input, from IR version 4 on. For all other such inputs nodes read the
-/// default as a constant, and no node reads the input.
-struct OpenDefaults {
+/// What a plan leaves open of the main graph's inputs.
+struct OpenInputs {
+  /// The inputs with a default that nodes read as inputs. A default is an initializer that the main
+  /// graph also lists as an input, from IR version 4 on. For all other such inputs nodes read the
+  /// default as a constant, and no node reads the input.
   bool all = true;
-  std::set<std::string> names;  ///< if not all
+  std::set<std::string> names = {};  ///< if not all
+  /// Inputs that the model declares as a number and that are of any rank.
+  std::set<std::string> ranks = {};
 };
 
 /// A checked ONNX model. An initializer that the main graph lists as an input too is that input's
@@ -42,11 +45,11 @@ class OnnxModel {
   /// data outside the model's folder or too short.
   /// INVALID_ARGUMENT: `changes` names what the model does not have. `operators`: those of
   /// providers.
-  explicit OnnxModel(const ModelSource& source, const OpenDefaults& open = {},
+  explicit OnnxModel(const ModelSource& source, const OpenInputs& open = {},
                      FileAccess access = FileAccess::kMap, const ModelChanges& changes = {},
                      const std::vector<DeclaredOperator>& operators = {});
-  /// The same model as it was read, with other open defaults. Reads no file.
-  OnnxModel(const OnnxModel& other, const OpenDefaults& open);
+  /// The same model as it was read, with other open inputs. Reads no file.
+  OnnxModel(const OnnxModel& other, const OpenInputs& open);
   ~OnnxModel();
   OnnxModel(const OnnxModel&) = delete;
   OnnxModel& operator=(const OnnxModel&) = delete;
@@ -67,6 +70,8 @@ class OnnxModel {
 
   /// True if nodes read the default of an input as a constant.
   [[nodiscard]] bool has_constant_defaults() const;
+  /// Inputs without a default that the model declares as tensors without axes.
+  [[nodiscard]] const std::set<std::string>& number_inputs() const;
   /// True if the model declares every extent of its outputs, so that none was inferred from a
   /// default.
   [[nodiscard]] bool declares_outputs() const;

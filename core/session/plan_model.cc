@@ -315,7 +315,7 @@ ImportedModel import_model(const ModelSource& source, const ImportSettings& sett
   const TraceSpan span(trace, "load", "import");
   ImportedModel imported;
   imported.model =
-      std::make_unique<OnnxModel>(source, OpenDefaults{.all = false, .names = {}}, settings.access,
+      std::make_unique<OnnxModel>(source, OpenInputs{.all = false, .names = {}}, settings.access,
                                   settings.changes, settings.operators.all);
   imported.graph = imported.model->to_graph();
   return imported;

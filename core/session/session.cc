@@ -115,14 +115,18 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
                               // Steps launched as one capture have no times of their own.
                               .capture = config.session.capture && !options.profile,
                               .give_back_more = [this] { give_back_idle(); }};
-    if (planned_.model && planned_.model->has_constant_defaults()) {
-      std::vector<std::string> names;
-      for (const ValueInfo& input : inputs) names.push_back(input.name);
+    if (planned_.model &&
+        (planned_.model->has_constant_defaults() || !planned_.model->number_inputs().empty())) {
+      std::vector<SessionInput> others;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const std::string& name = inputs[i].name;
+        others.push_back({name, initial[i], planned_.model->number_inputs().contains(name)});
+      }
       // Resolved now: the runtime may have been destroyed when a run needs it.
       const HostPreference kept = [found = host()] { return found; };
-      defaults_ = std::make_unique<DefaultPlans>(
+      open_plans_ = std::make_unique<OpenPlans>(
           PlanSettings{config, preference, kept, threads, trace_.get(), running}, *planned_.model,
-          initial, std::move(names), budget, subject_);
+          std::move(others), budget, subject_);
     }
     files_ = guard_files(*built.program, preference, cache.watch());
     executor = std::make_unique<Executor>(std::move(built.program), std::move(built.devices),
@@ -160,14 +164,14 @@ std::vector<ValueInfo> Session::Impl::declared_outputs() const {
   const OnnxModel* model = planned_.model.get();
   if (!model || !model->has_constant_defaults() || model->declares_outputs())
     return output_infos(*planned_.graph);
-  return output_infos(*OnnxModel(*model, OpenDefaults{}).to_graph());
+  return output_infos(*OnnxModel(*model, OpenInputs{}).to_graph());
 }
 
 // Called by a run that has no memory left.
 void Session::Impl::give_back_idle() const noexcept {
   if (executor) executor->give_back_idle();
-  if (!defaults_) return;
-  if (const auto plan = defaults_->current()) plan->executor().give_back_idle();
+  if (!open_plans_) return;
+  if (const auto plan = open_plans_->current()) plan->executor().give_back_idle();
 }
 
 void Session::Impl::require_files() const {
@@ -181,7 +185,7 @@ void Session::Impl::require_files() const {
 void Session::Impl::run(std::span<const ValueRef> given, std::span<ValueRef> made,
                         const RunOptions& options) {
   require_files();
-  if (!defaults_) {
+  if (!open_plans_) {
     executor->run(given, made, options);
   } else {
     const RunLimits limits(options);
@@ -205,21 +209,21 @@ FileGuard Session::Impl::guard_files(const Program& program, const Preference& p
     if (!watch) continue;
     watch->require_unchanged();  // packed and folded weights are all of one state of the file
     // A worker process maps the weights itself, and another plan would read them again.
-    if (has_worker || defaults_) others.push_back(watch);
+    if (has_worker || open_plans_) others.push_back(watch);
   }
   return {program, std::move(others)};
 }
 
 std::shared_ptr<OpenPlan> Session::Impl::plan_for(std::span<const ValueRef> given,
                                                   const RunLimits& limits) const {
-  if (!defaults_) return nullptr;
+  if (!open_plans_) return nullptr;
   const LoadScope scope(&limits);
-  return defaults_->plan_for(given);
+  return open_plans_->plan_for(given);
 }
 
 MemoryUse Session::Impl::memory() const {
   MemoryUse use = executor->memory();
-  const auto plan = defaults_ ? defaults_->current() : nullptr;
+  const auto plan = open_plans_ ? open_plans_->current() : nullptr;
   if (!plan) return use;
   const MemoryUse other = plan->executor().memory();
   use.weights += other.weights;
@@ -230,8 +234,8 @@ MemoryUse Session::Impl::memory() const {
 
 std::vector<NodeTime> Session::Impl::profile() const {
   std::vector<NodeTime> times = executor->profile();
-  if (!defaults_) return times;
-  for (const auto& plan : defaults_->traced()) {
+  if (!open_plans_) return times;
+  for (const auto& plan : open_plans_->traced()) {
     for (NodeTime& row : plan->executor().profile()) {
       const auto same = std::find_if(times.begin(), times.end(), [&](const NodeTime& other) {
         return other.node == row.node && other.op_type == row.op_type && other.depth == row.depth &&
@@ -252,8 +256,8 @@ std::vector<NodeTime> Session::Impl::profile() const {
 
 void Session::Impl::reset_profile() const {
   executor->reset_profile();
-  if (!defaults_) return;
-  for (const auto& plan : defaults_->traced()) plan->executor().reset_profile();
+  if (!open_plans_) return;
+  for (const auto& plan : open_plans_->traced()) plan->executor().reset_profile();
 }
 
 Session::Impl::~Impl() {
@@ -271,7 +275,7 @@ void Session::Impl::write_trace(const std::filesystem::path& file) const {
                 "there is no trace to write; set session.profile in the configuration to a file");
   }
   std::vector<const Program*> programs = {&executor->program()};
-  const auto plans = defaults_ ? defaults_->traced() : std::vector<std::shared_ptr<OpenPlan>>();
+  const auto plans = open_plans_ ? open_plans_->traced() : std::vector<std::shared_ptr<OpenPlan>>();
   for (const auto& plan : plans) programs.push_back(&plan->executor().program());
   write_trace_file(file, *trace_, programs, subject_);
   if (trace_->dropped() > 0) {
@@ -305,7 +309,12 @@ size_t Session::Impl::index_of_output(const std::string& name) const {
 }
 
 void Session::Impl::check_input(size_t index, const Value& value) const {
-  check_value("input", inputs[index], value);
+  const gantry_value* given = value.handle().get();
+  if (!open_plans_ || !open_plans_->is_number(index) || !given || given->shape.empty())
+    return check_value("input", inputs[index], value);
+  ValueInfo of_any_rank = inputs[index];
+  of_any_rank.has_rank = false;
+  check_value("input", of_any_rank, value);
 }
 
 void Session::Impl::check_output(size_t index, const Value& value) const {

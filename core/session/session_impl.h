@@ -14,8 +14,8 @@
 #include "base/trace.h"
 #include "gantry/session.h"
 #include "run/executor.h"
-#include "session/default_plans.h"
 #include "session/file_guard.h"
+#include "session/open_plans.h"
 #include "session/pending_runs.h"
 #include "session/plan_model.h"
 
@@ -62,7 +62,7 @@ class Session::Impl {
   /// each run.
   void require_files() const;
   /// The plan for a run that replaces defaults of inputs; null: the session's first plan, whose
-  /// executor is `executor`. See DefaultPlans::plan_for. The run's limits hold for planning too.
+  /// executor is `executor`. See OpenPlans::plan_for. The run's limits hold for planning too.
   [[nodiscard]] std::shared_ptr<OpenPlan> plan_for(std::span<const ValueRef> given,
                                                    const RunLimits& limits) const;
   /// Sum over all plans.
@@ -96,7 +96,7 @@ class Session::Impl {
 
  private:
   FileGuard files_;
-  std::unique_ptr<DefaultPlans> defaults_;  // null: no input has a constant default
+  std::unique_ptr<OpenPlans> open_plans_;  // null: no input could be given otherwise
 
  public:
   PendingRuns pending{Executor::most_contexts()};  ///< last: its destructor waits for runs

@@ -198,4 +198,21 @@ void choose_outputs(onnx::ModelProto& model, const std::vector<std::string>& nam
   graph.mutable_output()->Swap(&outputs);
 }
 
+void open_ranks(onnx::ModelProto& model, const std::set<std::string>& inputs) {
+  if (inputs.empty()) return;
+  const auto forget_number = [](onnx::ValueInfoProto& info) {
+    if (!info.type().has_tensor_type()) return;
+    auto& tensor = *info.mutable_type()->mutable_tensor_type();
+    if (tensor.has_shape() && tensor.shape().dim().empty()) tensor.clear_shape();
+  };
+  onnx::for_each_graph(model, [&](onnx::GraphProto& graph) {
+    const bool is_main = &graph == &model.graph();
+    for (auto& input : *graph.mutable_input()) {
+      if (!is_main || inputs.contains(input.name())) forget_number(input);
+    }
+    for (auto& output : *graph.mutable_output()) forget_number(output);
+    for (auto& value : *graph.mutable_value_info()) forget_number(value);
+  });
+}
+
 }  // namespace gantry

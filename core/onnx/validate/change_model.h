@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,5 +29,10 @@ std::vector<std::string> fix_dimensions(onnx::ModelProto& model,
 /// Makes these values the outputs of the main graph; none: changes nothing. INVALID_ARGUMENT: no
 /// value of the main graph has that name, or a name stands twice.
 void choose_outputs(onnx::ModelProto& model, const std::vector<std::string>& names);
+
+/// Takes away the shapes of these inputs of the main graph, so that they are of any rank, and the
+/// shapes of all other values, those of bodies too, that are declared as numbers, which may follow
+/// from theirs. Without names it changes nothing.
+void open_ranks(onnx::ModelProto& model, const std::set<std::string>& inputs);
 
 }  // namespace gantry

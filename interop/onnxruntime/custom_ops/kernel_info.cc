@@ -65,9 +65,10 @@ void give_text(const std::string& text, char* out, size_t* size) {
   const size_t needed = text.size() + 1;
   const size_t room = std::exchange(*size, needed);
   if (!out) return;
-  if (room < needed)
+  if (room < needed) {
     throw ApiError(ErrorCode::kInvalidArgument,
                    "room for " + std::to_string(room) + " bytes of " + std::to_string(needed));
+  }
   std::memcpy(out, text.c_str(), needed);
 }
 

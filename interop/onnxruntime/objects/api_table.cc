@@ -22,8 +22,8 @@ Status* is_not_there() noexcept {
 }  // namespace
 
 ApiTable::ApiTable() {
-  [this]<size_t... Index>(std::index_sequence<Index...>) {
-    ((slots_[Index] = reinterpret_cast<Function>(&is_not_there<Index>)), ...);
+  slots_ = []<size_t... Index>(std::index_sequence<Index...>) {
+    return std::array<Function, kSlots>{reinterpret_cast<Function>(&is_not_there<Index>)...};
   }
   (std::make_index_sequence<kSlots>());
 }

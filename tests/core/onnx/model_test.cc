@@ -191,8 +191,7 @@ TEST(OnnxModel, DefaultsThatAreNotOpenAreConstantsBesideTheirInputs) {
     EXPECT_EQ(sizes.constant, graph->inputs[0]->initial);
     EXPECT_EQ(graph->outputs()[0]->type.shape, (std::vector<int64_t>{2, 3}));
   }
-  for (const OpenDefaults& open :
-       {OpenDefaults{}, OpenDefaults{.all = false, .names = {"shape"}}}) {
+  for (const OpenInputs& open : {OpenInputs{}, OpenInputs{.all = false, .names = {"shape"}}}) {
     const OnnxModel other(model, open);
     EXPECT_FALSE(other.has_constant_defaults());
     const auto graph = other.to_graph();

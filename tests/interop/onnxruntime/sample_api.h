@@ -153,6 +153,7 @@ inline std::vector<std::string> strings(Handle value) {
 
 inline void set_strings(Handle value, const std::vector<std::string>& texts) {
   std::vector<const char*> pointers;
+  pointers.reserve(texts.size());
   for (const std::string& text : texts) pointers.push_back(text.c_str());
   check(call(52, value, pointers.data(), pointers.size()));
 }

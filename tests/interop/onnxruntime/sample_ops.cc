@@ -160,7 +160,7 @@ void join(const Kernel& kernel, Handle context) {
   for (size_t k = 0; k < joined.size(); ++k) {
     char* memory = nullptr;
     check(call(252, made, k, joined[k].size(), &memory));
-    std::memcpy(memory, joined[k].data(), joined[k].size());
+    std::copy(joined[k].begin(), joined[k].end(), memory);
   }
 }
 

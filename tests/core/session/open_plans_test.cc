@@ -43,7 +43,7 @@ Tensor filled(const Session& session, const std::string& name, float value) {
   return tensor;
 }
 
-TEST(DefaultPlans, PackedWeightsThatBothReadAreThereOnce) {
+TEST(OpenPlans, PackedWeightsThatBothReadAreThereOnce) {
   const std::string bytes = product();
   Runtime runtime;
   Session session(runtime, ModelSource(test::as_bytes(bytes), {}));
@@ -61,7 +61,7 @@ TEST(DefaultPlans, PackedWeightsThatBothReadAreThereOnce) {
   EXPECT_FLOAT_EQ(after - 3, before - default_at(5));
 }
 
-TEST(DefaultPlans, ASessionMayOutliveItsRuntime) {
+TEST(OpenPlans, ASessionMayOutliveItsRuntime) {
   const std::string bytes = product();
   std::optional<Runtime> runtime(std::in_place);
   Session session(*runtime, ModelSource(test::as_bytes(bytes), {}));
@@ -71,7 +71,7 @@ TEST(DefaultPlans, ASessionMayOutliveItsRuntime) {
   EXPECT_EQ(static_cast<const float*>(y.data())[9], 3);
 }
 
-TEST(DefaultPlans, BothTakeTheirMemoryFromTheLimitOfTheSession) {
+TEST(OpenPlans, BothTakeTheirMemoryFromTheLimitOfTheSession) {
   const std::string bytes = product();
   Runtime runtime;
   SessionOptions options;

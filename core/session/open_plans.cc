@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/default_plans.h"
+#include "session/open_plans.h"
 
 #include <algorithm>
 #include <cstring>
@@ -22,7 +22,7 @@ bool has_same_elements(const gantry_value& given, const gantry_value& own) {
 
 }  // namespace
 
-OpenPlan::OpenPlan(const PlanSettings& settings, const OnnxModel& model, const OpenDefaults& open,
+OpenPlan::OpenPlan(const PlanSettings& settings, const OnnxModel& model, const OpenInputs& open,
                    const std::shared_ptr<MemoryBudget>& budget) {
   ImportedModel imported;
   imported.model = std::make_unique<OnnxModel>(model, open);
@@ -33,6 +33,7 @@ OpenPlan::OpenPlan(const PlanSettings& settings, const OnnxModel& model, const O
   for (const GraphValue* input : planned_.graph->inputs) {
     const bool is_open = input->initial && open.names.contains(input->name);
     initial_.push_back(is_open ? input->initial : nullptr);
+    is_rank_open_.push_back(open.ranks.contains(input->name));
   }
   const TraceSpan compiling(settings.trace, "load", "compile");
   BuildOptions build;
@@ -64,95 +65,113 @@ void OpenPlan::run(std::span<const ValueRef> defaults, std::span<const ValueRef>
   executor_->run(aligned, outputs, options, nullptr, nullptr, on_device);
 }
 
-DefaultPlans::DefaultPlans(PlanSettings settings, const OnnxModel& model,
-                           std::vector<ValueRef> defaults, std::vector<std::string> names,
-                           std::shared_ptr<MemoryBudget> budget, std::string subject)
+OpenPlans::OpenPlans(PlanSettings settings, const OnnxModel& model,
+                     std::vector<SessionInput> inputs, std::shared_ptr<MemoryBudget> budget,
+                     std::string subject)
     : settings_(std::move(settings)),
       model_(model),
-      defaults_(std::move(defaults)),
-      names_(std::move(names)),
+      inputs_(std::move(inputs)),
       budget_(std::move(budget)),
       subject_(std::move(subject)) {}
 
-bool DefaultPlans::is_replaced(size_t input, std::span<const ValueRef> given) const {
-  const ValueRef& own = defaults_[input];
+bool OpenPlans::is_replaced(size_t input, std::span<const ValueRef> given) const {
+  const ValueRef& own = inputs_[input].initial;
   return own && given[input] != own && !has_same_elements(*given[input], *own);
 }
 
-bool DefaultPlans::fits(const OpenPlan& plan, std::span<const ValueRef> given) const {
+bool OpenPlans::has_axes(size_t input, std::span<const ValueRef> given) const {
+  return inputs_[input].is_number && !given[input]->shape.empty();
+}
+
+bool OpenPlans::fits(const OpenPlan& plan, std::span<const ValueRef> given) const {
   for (size_t i = 0; i < given.size(); ++i) {
-    if (!plan.opens(i) && is_replaced(i, given)) return false;
+    if (!plan.opens_default(i) && is_replaced(i, given)) return false;
+    if (!plan.opens_rank(i) && has_axes(i, given)) return false;
   }
   return true;
 }
 
-std::shared_ptr<OpenPlan> DefaultPlans::plan_for(std::span<const ValueRef> given) {
+std::shared_ptr<OpenPlan> OpenPlans::plan_for(std::span<const ValueRef> given) {
   size_t first = 0;
-  while (first < given.size() && !is_replaced(first, given)) ++first;
+  while (first < given.size() && !is_replaced(first, given) && !has_axes(first, given)) ++first;
   if (first == given.size()) return nullptr;
   std::shared_ptr<OpenPlan> plan = current();
   return plan && fits(*plan, given) ? plan : make(given);
 }
 
-std::shared_ptr<OpenPlan> DefaultPlans::make(std::span<const ValueRef> given) {
+std::shared_ptr<OpenPlan> OpenPlans::make(std::span<const ValueRef> given) {
   const MutexLock planning(planning_);
   std::shared_ptr<OpenPlan> before = current();
   if (before && fits(*before, given)) return before;
-  std::vector<size_t> replaced;
-  std::vector<size_t> opened;
-  OpenDefaults open{.all = false, .names = {}};
+  const bool are_all_open = made_ >= kMostChosen;
+  std::vector<size_t> causes;
+  std::vector<size_t> defaults;
+  std::vector<size_t> ranks;
+  OpenInputs open{.all = false};
   for (size_t i = 0; i < given.size(); ++i) {
-    if (!defaults_[i]) continue;
-    const bool is_new = is_replaced(i, given);
-    if (is_new) replaced.push_back(i);
-    if (!is_new && made_ < kMostChosen && !(before && before->opens(i))) continue;
-    opened.push_back(i);
-    open.names.insert(names_[i]);
+    const SessionInput& input = inputs_[i];
+    const bool is_new = is_replaced(i, given) || has_axes(i, given);
+    if (is_new) causes.push_back(i);
+    if (input.initial && (is_new || are_all_open || (before && before->opens_default(i)))) {
+      defaults.push_back(i);
+      open.names.insert(input.name);
+    }
+    if (input.is_number && (is_new || are_all_open || (before && before->opens_rank(i)))) {
+      ranks.push_back(i);
+      open.ranks.insert(input.name);
+    }
   }
   std::shared_ptr<OpenPlan> plan;
   try {
-    const TraceSpan span(settings_.trace, "load", "plan for other values of defaults", subject_);
+    const TraceSpan span(settings_.trace, "load", "plan for other inputs", subject_);
     plan = std::make_shared<OpenPlan>(settings_, model_, open, budget_);
   } catch (const Error& error) {
-    throw error.in(subject_ + ", planned once more since the run gives " + names_in(replaced) +
-                   " another value than the model");
+    throw error.in(subject_ + ", planned once more since the run gives " + names_in(causes) +
+                   (ranks.empty() ? " another value" : " another value or rank") +
+                   " than the model");
   }
   ++made_;
-  tell(opened);
+  tell(defaults, ranks);
   const MutexLock lock(mutex_);
   if (settings_.trace) traced_.push_back(plan);
   return current_ = plan;
 }
 
-std::shared_ptr<OpenPlan> DefaultPlans::current() const {
+std::shared_ptr<OpenPlan> OpenPlans::current() const {
   const MutexLock lock(mutex_);
   return current_;
 }
 
-std::vector<std::shared_ptr<OpenPlan>> DefaultPlans::traced() const {
+std::vector<std::shared_ptr<OpenPlan>> OpenPlans::traced() const {
   const MutexLock lock(mutex_);
   return traced_;
 }
 
-std::string DefaultPlans::names_in(const std::vector<size_t>& inputs) const {
+std::string OpenPlans::names_in(const std::vector<size_t>& inputs) const {
   constexpr size_t kMostNamed = 3;
   std::string text;
   for (size_t i = 0; i < std::min(inputs.size(), kMostNamed); ++i)
-    text += (text.empty() ? "\"" : ", \"") + names_[inputs[i]] + "\"";
+    text += (text.empty() ? "\"" : ", \"") + inputs_[inputs[i]].name + "\"";
   return text + (inputs.size() > kMostNamed ? ", ..." : "");
 }
 
-void DefaultPlans::tell(const std::vector<size_t>& opened) const {
+void OpenPlans::tell(const std::vector<size_t>& defaults, const std::vector<size_t>& ranks) const {
+  if (!ranks.empty()) {
+    log(LogLevel::kInfo, subject_ + ": a run gives axes to " + names_in(ranks) +
+                             ", which the model declares as a number, so it was planned once more "
+                             "with inputs of any rank; runs that give numbers keep the first plan");
+  }
+  if (defaults.empty()) return;
   // Weights that are no constants cost speed, so they are a warning; a position or a flag is not.
   constexpr uint64_t kMany = uint64_t{1} << 20;
   uint64_t size_bytes = 0;
-  for (const size_t input : opened) size_bytes += defaults_[input]->view.size_bytes;
+  for (const size_t input : defaults) size_bytes += inputs_[input].initial->view.size_bytes;
   log(size_bytes < kMany ? LogLevel::kInfo : LogLevel::kWarning,
       subject_ +
           ": a run gives inputs that have a value in the model another one, so the model "
           "was planned once more with " +
-          std::to_string(opened.size()) + " with " + std::to_string(size_bytes) + " bytes (" +
-          names_in(opened) +
+          std::to_string(defaults.size()) + " with " + std::to_string(size_bytes) + " bytes (" +
+          names_in(defaults) +
           ") as inputs, of which nothing is computed at load time; runs that "
           "give none of them keep the first plan");
 }
