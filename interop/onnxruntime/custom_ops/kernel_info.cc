@@ -77,10 +77,11 @@ template <class T>
 void give_numbers(const std::vector<T>& numbers, T* out, size_t* size) {
   const size_t room = std::exchange(*size, numbers.size());
   if (!out) return;
-  if (room < numbers.size())
+  if (room < numbers.size()) {
     throw ApiError(
         ErrorCode::kInvalidArgument,
         "room for " + std::to_string(room) + " elements of " + std::to_string(numbers.size()));
+  }
   std::copy(numbers.begin(), numbers.end(), out);
 }
 
