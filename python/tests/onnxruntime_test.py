@@ -456,8 +456,10 @@ def test_what_cannot_be_obeyed_is_said():
     with pytest.warns(UserWarning, match="CPUExecutionProvider: no effect of the options arena"):
         gantry.onnxruntime.InferenceSession(add_model(), providers=[("CPUExecutionProvider", {"arena": 1})])
     options = gantry.onnxruntime.SessionOptions()
-    with pytest.raises(gantry.UnsupportedError, match="custom_ops.so is a library for ONNX Runtime.*gantry provider new"):
-        options.register_custom_ops_library("custom_ops.so")
+    libraries = gantry.onnxruntime.SessionOptions()
+    libraries.register_custom_ops_library("/nowhere/custom_ops.so")
+    with pytest.raises(gantry.NotFoundError, match=r'the library of operators "/nowhere/custom_ops.so" cannot be opened'):
+        gantry.onnxruntime.InferenceSession(add_model(), libraries)
     with pytest.raises(gantry.InvalidArgumentError, match="one value for each of the 2 names, found 1"):
         options.add_external_initializers(["w", "v"], [gantry.onnxruntime.OrtValue(ONES)])
     with pytest.raises(AttributeError):
