@@ -42,6 +42,8 @@ struct DeclaredOperator {
 struct DeclaredOperators {
   std::vector<DeclaredOperator> all;    ///< in search order
   bool do_follow_from_options = false;  ///< some are of no manifest, but follow from options
+  /// Providers whose operators would follow from their options, of which there are none.
+  std::vector<std::string> without_options = {};
 };
 
 }  // namespace gantry

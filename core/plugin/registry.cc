@@ -10,6 +10,7 @@
 #include "base/load_lock.h"
 #include "base/names.h"
 #include "plugin/crash_marks.h"
+#include "plugin/discovery/strict_json.h"
 
 namespace gantry {
 namespace {
@@ -88,6 +89,10 @@ void ProviderRegistry::consider(const ManifestFile& file, Machine& machine) {
                   file.path + ": GANTRY_STRICT makes an error of: " + row.warnings.front());
     }
     row.state = "not opened";
+    if (!is_wanted(*candidate)) {
+      row.hint = "It is opened where options are given to it, in " +
+                 json_pointer("/providers/options", row.name) + ".";
+    }
   } catch (const Error& error) {
     if (row.state != "shadowed") candidate->reject(error);
     // A path in a variable that does not exist is a mistake in the variable. Those of the
@@ -299,6 +304,8 @@ DeclaredOperators ProviderRegistry::declared_operators(
     const Manifest& manifest = candidate->manifest;
     std::vector<DeclaredOperator> own = manifest.operators;
     const auto given = find_by_name(options, manifest);
+    if (manifest.has_operators_by_options && given == options.end() && candidate->is_usable())
+      result.without_options.push_back(manifest.name);
     if (manifest.has_operators_by_options && given != options.end() &&
         candidate->row.state != "shadowed") {
       require_not_forked();

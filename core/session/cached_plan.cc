@@ -46,8 +46,7 @@ json read_model_part(const ArtefactFile& file) {
 }  // namespace
 
 PlanParts to_parts(const PlannedModel& planned, const ModelSource& source) {
-  if (planned.has_rules || planned.model->has_functions() ||
-      planned.model->has_constant_defaults() || !planned.model->number_inputs().empty())
+  if (planned.has_rules || planned.model->has_functions() || planned.model->has_constant_defaults())
     return {};
   const ModelFiles& files = planned.model->files();
   json model = {{"files", json::array()}, {"metadata", planned.metadata}};

@@ -14,6 +14,8 @@
 #include "onnx/schema/retype.h"
 #include "passes/pipeline.h"
 #include "passes/quantization.h"
+#include "plugin/discovery/manifest_operators.h"
+#include "plugin/discovery/strict_json.h"
 #include "run/executor.h"
 #include "session/precision.h"
 #include "session/rule_use.h"
@@ -382,15 +384,33 @@ Placement describe(const PlannedModel& planned, const Preference& preference,
   return result;
 }
 
-void require_complete(const PlannedModel& planned, const Preference& preference) {
+namespace {
+
+// What could have run an operator of a foreign domain; empty: nothing is known that could.
+std::string advice_on(const std::string& domain, const std::vector<std::string>& without_options) {
+  if (without_options.empty()) return {};
+  std::string pointers;
+  for (const std::string& name : without_options)
+    pointers += (pointers.empty() ? "" : ", ") + json_pointer("/providers/options", name);
+  return ". Operators of domain \"" + domain + "\" may be in a library that " + pointers +
+         " can name";
+}
+
+}  // namespace
+
+void require_complete(const PlannedModel& planned, const Preference& preference,
+                      const std::vector<std::string>& without_options) {
   if (planned.placement->complete()) return;
   constexpr size_t kMostListed = 5;
   std::vector<NodePlacement> rows = describe(*planned.placement).nodes;
   add_body_refusals(*planned.model, rows);
   size_t refused = 0;
   std::string list;
+  std::string advice;
   for (const NodePlacement& row : rows) {
     if (!row.device.empty()) continue;
+    if (advice.empty() && !is_known_domain(row.domain))
+      advice = advice_on(row.domain, without_options);
     if (++refused > kMostListed) continue;
     list += (list.empty() ? "" : "; ") + row.op_type + " \"" + row.node + "\" (" + row.reason + ")";
   }
@@ -401,7 +421,8 @@ void require_complete(const PlannedModel& planned, const Preference& preference)
                   (preference.fallback == Fallback::kError && preference.named != "CPU" &&
                            preference.named != "CPU:0"
                        ? ". Set placement.fallback to \"allow\" to run them on the CPU"
-                       : ""));
+                       : "") +
+                  advice);
 }
 
 }  // namespace gantry

@@ -72,6 +72,8 @@ Placement describe(const PlannedModel& planned, const Preference& preference,
                    const Implementations& implementations = {});
 
 /// Throws UNSUPPORTED if there are nodes that no provider runs; the message has their reasons.
-void require_complete(const PlannedModel& planned, const Preference& preference);
+/// `without_options`: of DeclaredOperators, named where the operator may be one of theirs.
+void require_complete(const PlannedModel& planned, const Preference& preference,
+                      const std::vector<std::string>& without_options = {});
 
 }  // namespace gantry

@@ -33,6 +33,13 @@ void require_precision(const Config& config, const Preference& preference) {
                   precision_refusal(manifests, "of " + preference.named, wanted));
 }
 
+// True for a provider whose operators follow from its options, in a session that gives it none:
+// another session of the process may have opened it.
+bool has_no_operators(const Config& config, const Manifest& manifest) {
+  return manifest.has_operators_by_options &&
+         find_by_name(config.providers.options, manifest) == config.providers.options.end();
+}
+
 void add_device(ProviderRegistry& registry, const Config& config, const Device& device,
                 Preference& preference) {
   const bool is_known =
@@ -40,6 +47,14 @@ void add_device(ProviderRegistry& registry, const Config& config, const Device& 
                   [&](const Candidate& candidate) { return candidate.device == device; });
   if (is_known) return;
   std::vector<DeviceProvider> providers = registry.find(device);
+  std::erase_if(providers, [&](const DeviceProvider& found) {
+    return has_no_operators(config, found.provider->manifest());
+  });
+  if (providers.empty()) {
+    throw Error(Code::kUnavailable, "device \"" + device.to_string() +
+                                        "\": its providers run what follows from their options, "
+                                        "and are given none");
+  }
   for (const DeviceProvider& provider : providers) {
     preference.candidates.push_back({provider.provider, provider.device_index, device,
                                      provider_options(config, provider.provider->manifest())});

@@ -6,6 +6,7 @@
 #include <exception>
 #include <future>
 #include <optional>
+#include <set>
 #include <system_error>
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -92,7 +93,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
           imported.valid() ? imported.get() : import_model(source, importing, trace_.get());
       planned_ = plan_model(host, config, preference, std::move(model), trace_.get());
     }
-    require_complete(planned_, preference);
+    require_complete(planned_, preference, importing.operators.without_options);
     inputs = input_infos(*planned_.graph);
     for (const GraphValue* input : planned_.graph->inputs) initial.push_back(input->initial);
     outputs = declared_outputs();
@@ -115,12 +116,16 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
                               // Steps launched as one capture have no times of their own.
                               .capture = config.session.capture && !options.profile,
                               .give_back_more = [this] { give_back_idle(); }};
-    if (planned_.model &&
-        (planned_.model->has_constant_defaults() || !planned_.model->number_inputs().empty())) {
+    // With a compiled-model cache numbers stay numbers: a start from the cache has no model to
+    // plan.
+    std::set<std::string> numbers;
+    if (planned_.model && config.session.artefact_cache.empty())
+      numbers = planned_.model->number_inputs();
+    if (planned_.model && (planned_.model->has_constant_defaults() || !numbers.empty())) {
       std::vector<SessionInput> others;
       for (size_t i = 0; i < inputs.size(); ++i) {
         const std::string& name = inputs[i].name;
-        others.push_back({name, initial[i], planned_.model->number_inputs().contains(name)});
+        others.push_back({name, initial[i], numbers.contains(name)});
       }
       // Resolved now: the runtime may have been destroyed when a run needs it.
       const HostPreference kept = [found = host()] { return found; };

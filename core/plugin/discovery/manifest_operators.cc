@@ -10,7 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 7> kKnownDomains = {"ai.onnx",
+constexpr std::array<std::string_view, 8> kKnownDomains = {"",
+                                                           "ai.onnx",
                                                            "ai.onnx.ml",
                                                            "ai.onnx.training",
                                                            "ai.onnx.preview",
@@ -29,8 +30,7 @@ class OperatorReader {
       const std::string here = json_pointer("/operators", std::to_string(i));
       DeclaredOperator& one = operators.emplace_back();
       one.domain = reader_.text(here + "/domain", "a domain of the provider's own", true);
-      if (std::find(kKnownDomains.begin(), kKnownDomains.end(), one.domain) !=
-          kKnownDomains.end()) {
+      if (is_known_domain(one.domain)) {
         reader_.fail(here + "/domain", "a domain of the provider's own",
                      "\"" + one.domain + "\", whose operators are known");
       }
@@ -107,6 +107,10 @@ class OperatorReader {
 };
 
 }  // namespace
+
+bool is_known_domain(std::string_view domain) {
+  return std::find(kKnownDomains.begin(), kKnownDomains.end(), domain) != kKnownDomains.end();
+}
 
 std::vector<DeclaredOperator> read_operators(const ManifestReader& reader,
                                              std::vector<std::string>& warnings) {

@@ -3,12 +3,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/declared_operator.h"
 #include "plugin/discovery/manifest_reader.h"
 
 namespace gantry {
+
+/// Whether a domain's operators are those of ONNX or of gantry itself, which no provider declares.
+bool is_known_domain(std::string_view domain);
 
 /// None if the member is absent. `warnings`: receives one for each unknown member. INVALID_ARGUMENT
 /// as ManifestReader.

@@ -58,8 +58,14 @@ using RegisterCustomOps = Status* (*)(Registration* registration, const ApiBase*
 RegisterCustomOps entry_of(const std::string& path) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
+    const std::string reason = dlerror();
+    const bool is_of_python = reason.find("undefined symbol: Py") != std::string::npos ||
+                              reason.find("undefined symbol: _Py") != std::string::npos;
     throw sdk::Error(GANTRY_NOT_FOUND,
-                     "the library of operators \"" + path + "\" cannot be opened: " + dlerror());
+                     "the library of operators \"" + path + "\" cannot be opened: " + reason +
+                         (is_of_python ? "; it is a module of Python, which opens in a process of "
+                                         "Python alone"
+                                       : ""));
   }
   void* entry = dlsym(handle, "RegisterCustomOps");
   if (!entry) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "custom_ops/run_context.h"
 
+#include <gantry/sdk/mutex.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -52,15 +54,24 @@ Status* get_logger(const RunContext* context, const Logger** out) {
   *out = &context->info().logger;
   return nullptr;
 }
+// Bodies of the host must not throw, but a library's may.
 Status* parallel_for(RunContext* context, void (*body)(void* arg, size_t index), size_t count,
                      size_t batches, void* arg) {
   return guarded([&] {
     const size_t grain = batches > 0 ? (count + batches - 1) / batches : 1;
+    sdk::Mutex mutex;
+    std::exception_ptr thrown;  // the first; guarded by the mutex
     context->call().parallel_for(static_cast<int64_t>(count), static_cast<int64_t>(grain),
                                  [&](int64_t begin, int64_t end) {
-                                   for (int64_t i = begin; i < end; ++i)
-                                     body(arg, static_cast<size_t>(i));
+                                   try {
+                                     for (int64_t i = begin; i < end; ++i)
+                                       body(arg, static_cast<size_t>(i));
+                                   } catch (...) {
+                                     const sdk::MutexLock lock(mutex);
+                                     if (!thrown) thrown = std::current_exception();
+                                   }
                                  });
+    if (thrown) std::rethrow_exception(thrown);
   });
 }
 
