@@ -118,10 +118,16 @@ def test_threads_share_the_plan():
 
 
 def test_with_the_compiled_model_cache(tmp_path):
-    """Every start behaves alike: the plan of such a model is not kept."""
+    """Every start behaves alike: one from the cache has no model that could be planned once more."""
     config = {"session": {"artefact_cache": str(tmp_path)}}
-    for _ in range(2):
-        expect_as_onnxruntime(BODY, {"x": number(2), "w": W}, {"x": AXES, "w": W}, config=config)
+    for state in ("made", "used"):
+        file = tmp_path / "m.onnx"
+        file.write_bytes(model(BODY))
+        session = gantry.Session(file, config=config)
+        assert session.artefact.state == state
+        np.testing.assert_array_equal(session.run({"x": number(2), "w": W})["z"], -2 * W)
+        with pytest.raises(ValueError, match=r'input "x": expected float32\[\], found float32\[2,3\]'):
+            session.run({"x": AXES, "w": W})
 
 
 def test_with_isolated_providers():

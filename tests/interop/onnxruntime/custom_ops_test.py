@@ -122,6 +122,7 @@ def failing(how):
 @pytest.mark.parametrize(("how", "message"), (
     ("status", r'Fail "the Fail", by its library: this run failed'),
     ("exception", r'Fail "the Fail", by its library: something was thrown'),
+    ("thread", r'Fail "the Fail", by its library: something was thrown on a thread'),
     ("extent", r"extent"),
     ("index", r'input 7 of Fail "the Fail", which has 1'),
     ("function", r"function 46 of ONNX Runtime's OrtApi, counted from 0, is not there"),
@@ -156,10 +157,20 @@ def test_what_goes_wrong_in_loading(tmp_path):
 def test_without_libraries_the_provider_stays_closed():
     """Nobody who has no such library pays for it, and an unknown operator is told of as ever."""
     report = command_line.facts("doctor")
-    assert {row["name"]: row["state"] for row in report["providers"]}["ort_custom_ops"] in ("not opened", "ready")
+    (row,) = [row for row in report["providers"] if row["name"] == "ort_custom_ops"]
+    assert (row["state"], row["code"]) == ("not opened", "OK")
+    assert row["hint"] == "It is opened where options are given to it, in /providers/options/ort_custom_ops."
     assert [row for row in command_line.facts("devices")["devices"] if row["provider"] == "ort_custom_ops"] == []
-    with pytest.raises(gantry.UnsupportedError, match="Scale"):
+    with pytest.raises(gantry.UnsupportedError, match=r'Scale.*Operators of domain "test.ops" may be in a library that /providers/options/ort_custom_ops can name'):
         gantry.Session(model_of([node("Scale", ["x"], ["y"])], [("x", FLOAT, [1])], [("y", FLOAT, [1])]))
+
+
+def test_a_session_without_libraries_does_not_see_those_of_others():
+    scale = model_of([node("Scale", ["x"], ["y"])], [("x", FLOAT, [1])], [("y", FLOAT, [1])])
+    np.testing.assert_array_equal(session_of(scale).run({"x": floats(3)})["y"], [6])
+    with pytest.raises(gantry.UnsupportedError, match="Scale") as error:
+        gantry.Session(scale)
+    assert "ort_custom_ops on CPU" not in str(error.value)
 
 
 def test_in_a_process_of_its_own(tmp_path):
@@ -173,6 +184,12 @@ def test_in_a_process_of_its_own(tmp_path):
                              "--out", tmp_path)
     assert "z" in printed
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), [-2, -4])
+
+
+def test_a_module_of_python_opens_in_python_alone(tmp_path):
+    (tmp_path / "m.onnx").write_bytes(failing("").SerializeToString())
+    said = command_line.complaint("run", tmp_path / "m.onnx", "--random", "--set", f"/providers/options/ort_custom_ops/libraries={json.dumps([EXTENSIONS])}")
+    assert "undefined symbol" in said and said.endswith("it is a module of Python, which opens in a process of Python alone")
 
 
 def contrib(op_type, feed, outputs, **attributes):

@@ -245,6 +245,12 @@ void make_failure(Kernel& kernel, Handle info) {
 void fail_run(const Kernel& kernel, Handle context) {
   if (kernel.text == "status") throw std::string("this run failed");
   if (kernel.text == "exception") throw std::runtime_error("something was thrown");
+  if (kernel.text == "thread") {
+    void (*body)(void*, size_t) = [](void*, size_t i) {
+      if (i == 77) throw std::runtime_error("something was thrown on a thread");
+    };
+    check(call(274, context, body, size_t{100}, size_t{0}, static_cast<void*>(nullptr)));
+  }
   if (kernel.text == "extent") output(context, 0, {-1});
   if (kernel.text == "index") input(context, 7);
   // RunOptionsSetTerminate, which a kernel has no use for: gantry gives libraries no such function.
