@@ -54,24 +54,40 @@ Status* get_logger(const RunContext* context, const Logger** out) {
   *out = &context->info().logger;
   return nullptr;
 }
+// The first exception of several threads.
+class FirstException {
+ public:
+  /// Keeps the current one, if none was kept before.
+  void keep() {
+    const sdk::MutexLock lock(mutex_);
+    if (!kept_) kept_ = std::current_exception();
+  }
+  void rethrow() {
+    const sdk::MutexLock lock(mutex_);
+    if (kept_) std::rethrow_exception(kept_);
+  }
+
+ private:
+  sdk::Mutex mutex_;
+  std::exception_ptr kept_ GANTRY_GUARDED_BY(mutex_);
+};
+
 // Bodies of the host must not throw, but a library's may.
 Status* parallel_for(RunContext* context, void (*body)(void* arg, size_t index), size_t count,
                      size_t batches, void* arg) {
   return guarded([&] {
     const size_t grain = batches > 0 ? (count + batches - 1) / batches : 1;
-    sdk::Mutex mutex;
-    std::exception_ptr thrown;  // the first; guarded by the mutex
+    FirstException thrown;
     context->call().parallel_for(static_cast<int64_t>(count), static_cast<int64_t>(grain),
                                  [&](int64_t begin, int64_t end) {
                                    try {
                                      for (int64_t i = begin; i < end; ++i)
                                        body(arg, static_cast<size_t>(i));
                                    } catch (...) {
-                                     const sdk::MutexLock lock(mutex);
-                                     if (!thrown) thrown = std::current_exception();
+                                     thrown.keep();
                                    }
                                  });
-    if (thrown) std::rethrow_exception(thrown);
+    thrown.rethrow();
   });
 }
 
