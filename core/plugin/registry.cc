@@ -306,8 +306,9 @@ DeclaredOperators ProviderRegistry::declared_operators(
     const auto given = find_by_name(options, manifest);
     if (manifest.has_operators_by_options && given == options.end() && candidate->is_usable())
       result.without_options.push_back(manifest.name);
-    if (manifest.has_operators_by_options && given != options.end() &&
-        candidate->row.state != "shadowed") {
+    // One that is disabled is as if it were not there; the check of the configuration says so.
+    const bool is_there = candidate->row.state != "shadowed" && candidate->row.stage != "policy";
+    if (manifest.has_operators_by_options && given != options.end() && is_there) {
       require_not_forked();
       open(*candidate);
       if (!candidate->provider) throw Error(candidate->row.code, candidate->row.message);

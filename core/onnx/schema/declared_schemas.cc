@@ -27,7 +27,7 @@ void add_extent(onnx::InferenceContext& context, const DeclaredExtent& declared,
 // False: the type is not known.
 bool infer_output(onnx::InferenceContext& context, const DeclaredOutput& declared, size_t output) {
   if (declared.like >= 0 && static_cast<size_t>(declared.like) >= context.getNumInputs()) {
-    fail_type_inference("a provider's manifest says that output ", output, " is like input ",
+    fail_type_inference("a provider declares that output ", output, " is like input ",
                         declared.like, "; the node has ", context.getNumInputs(), " inputs");
   }
   const onnx::TypeProto_Tensor* like = tensor_input(context, declared.like);

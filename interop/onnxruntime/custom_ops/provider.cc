@@ -72,22 +72,14 @@ class CustomOpsProvider final : public sdk::Provider {
  private:
   static void claim_node(const gantry_claim_request& request, uint32_t index,
                          const gantry_node& node) {
-    gantry_port plain = {};
-    plain.size = sizeof(plain);
-    plain.repeats = GANTRY_NONE;
-    const std::vector<gantry_port> ports(std::max(node.input_count, node.output_count), plain);
-    gantry_claim row = {};
-    row.size = sizeof(row);
-    row.nodes = &index;
-    row.node_count = 1;
-    row.port_size = sizeof(gantry_port);
-    row.inputs = ports.data();
-    row.input_count = node.input_count;
-    row.outputs = ports.data();
-    row.output_count = node.output_count;
-    row.time_ns = -1;
-    row.kernel = node.op_type;
-    request.sink->claim(request.sink->self, &row);
+    gantry_claim claim = {};
+    claim.nodes = &index;
+    claim.node_count = 1;
+    claim.input_count = node.input_count;
+    claim.output_count = node.output_count;
+    claim.time_ns = -1;
+    claim.kernel = node.op_type;
+    claim_plainly(request, claim);
   }
 
   // The operators of the libraries that the options name. `again`: asks the libraries again, which

@@ -31,7 +31,7 @@ class RunContext {
   /// Memory until the run ends.
   void* scratch(size_t bytes);
 
-  /// Runs a function of the API, and keeps an error of the host's for finish().
+  /// Runs a function of the API, and keeps an error of the host's for rethrow().
   Status* keep_errors(const std::function<void()>& function) noexcept;
   /// Throws the host's error that a function of the API returned, if there was one.
   void rethrow() const;

@@ -173,6 +173,15 @@ def test_a_session_without_libraries_does_not_see_those_of_others():
     assert "ort_custom_ops on CPU" not in str(error.value)
 
 
+def test_a_disabled_provider_is_as_if_it_were_not_there(tmp_path):
+    """What it was given for options is no error of a model that needs no library."""
+    add = model_of([helper.make_node("Neg", ["x"], ["y"])], [("x", FLOAT, [2])], [("y", FLOAT, [2])])
+    (tmp_path / "m.onnx").write_bytes(add.SerializeToString())
+    printed, _ = command_line.gantry("run", tmp_path / "m.onnx", "--random", "--set", f"/providers/options/ort_custom_ops/libraries={json.dumps([SAMPLE])}",
+                                     env={"GANTRY_PROVIDERS_DISABLE": "ort_custom_ops"})
+    assert "y" in printed
+
+
 def test_in_a_process_of_its_own(tmp_path):
     """As a command, since providers of this process run in it already."""
     (tmp_path / "config.json").write_text(json.dumps({"providers": {

@@ -7,6 +7,7 @@
 #include <gantry/sdk/fusion.h>
 #include <gantry/sdk/rows.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -103,6 +104,20 @@ class Provider {
   /// in the device slots.
   gantry_provider_api api_ = {};
 
+  /// Reports nodes as one claim whose slots require nothing and allow nothing. The claim's `nodes`,
+  /// `kernel`, `time_ns` and `tag` are the caller's, and the numbers of its slots.
+  static void claim_plainly(const gantry_claim_request& request, gantry_claim claim) {
+    gantry_port plain = {};
+    plain.size = sizeof(plain);
+    plain.repeats = GANTRY_NONE;
+    const std::vector<gantry_port> ports(std::max(claim.input_count, claim.output_count), plain);
+    claim.size = sizeof(claim);
+    claim.port_size = sizeof(gantry_port);
+    claim.inputs = ports.data();
+    claim.outputs = ports.data();
+    request.sink->claim(request.sink->self, &claim);
+  }
+
  private:
   void fill_api() {
     api_.size = sizeof(api_);
@@ -150,24 +165,15 @@ class Provider {
 
   void claim_fusion(const gantry_claim_request& request, const GraphIndex& index, size_t row,
                     uint32_t root, const std::vector<uint32_t>& nodes) const {
-    gantry_port plain = {};
-    plain.size = sizeof(plain);
-    plain.repeats = GANTRY_NONE;
-    const std::vector<gantry_port> inputs(index.input_slots(nodes).size(), plain);
-    const std::vector<gantry_port> outputs(index.output_slots(nodes).size(), plain);
     gantry_claim claim = {};
-    claim.size = sizeof(claim);
     claim.nodes = nodes.data();
     claim.node_count = static_cast<uint32_t>(nodes.size());
-    claim.port_size = sizeof(gantry_port);
-    claim.inputs = inputs.data();
-    claim.input_count = static_cast<uint32_t>(inputs.size());
-    claim.outputs = outputs.data();
-    claim.output_count = static_cast<uint32_t>(outputs.size());
+    claim.input_count = static_cast<uint32_t>(index.input_slots(nodes).size());
+    claim.output_count = static_cast<uint32_t>(index.output_slots(nodes).size());
     claim.time_ns = estimated_ns(index.node(root), request.device);
     claim.kernel = to_str(fusions_.rows[row].kernel);
     claim.tag = FusionTag::of(rows_.size() + row, nodes, root).tag();
-    request.sink->claim(request.sink->self, &claim);
+    claim_plainly(request, claim);
   }
 
   [[nodiscard]] std::unique_ptr<Kernel> compile_fusion(const gantry_compile& args) const {
