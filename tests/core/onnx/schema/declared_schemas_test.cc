@@ -95,7 +95,8 @@ TEST(DeclaredSchemas, AnOutputMayBeLikeAnInputInItsTypeAlone) {
 TEST(DeclaredSchemas, AnOutputLikeAnInputThatIsNotThereIsAnError) {
   std::vector<DeclaredOperator> operators = kOperators;
   operators[1].outputs[0].like = 7;
-  test::expect_error(Code::kInvalidModel, {"a provider declares that output 0 is like input 7; the node has 1 inputs"},
+  test::expect_error(Code::kInvalidModel,
+                     {"a provider declares that output 0 is like input 7; the node has 1 inputs"},
                      [&] { graph_with(operators); });
 }
 
