@@ -44,6 +44,7 @@ LEVELS = {
     "AVX512_CORE_BF16": ("Cooperlake", (*_NEWEST, "AVX_VNNI")),
     "AVX512_CORE_VNNI": ("Cascadelake-Server", _BF16),
     "AVX512_CORE": ("Skylake-Server", _VNNI),
+    "AVX2_VNNI": ("SierraForest", tuple(name for name in _AVX512 if name != "AVX_VNNI")),
     "AVX2": ("Haswell", _AVX512),
 }
 

@@ -466,8 +466,8 @@ def test_what_cannot_be_obeyed_is_said():
         options.intra_op_threads = 2
     with pytest.raises(gantry.InvalidArgumentError, match='"y": expected a device with memory of its own that the session uses \\(none\\), found CUDA:0'):
         gantry.onnxruntime.InferenceSession(typed_model(TensorProto.FLOAT, [2])).io_binding().bind_output("y", "cuda")
-    with pytest.raises(AttributeError, match="has no SparseTensor; it has .*InferenceSession"):
-        _ = gantry.onnxruntime.SparseTensor
+    with pytest.raises(AttributeError, match="has no OrtSyncStream; it has .*InferenceSession"):
+        _ = gantry.onnxruntime.OrtSyncStream
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         gantry.onnxruntime.InferenceSession(add_model(), gantry.onnxruntime.SessionOptions(), CPU)

@@ -188,7 +188,7 @@ std::vector<onnx::OpSchema> fused_schemas() {
   schemas.push_back(
       microsoft_schema("FusedGemm", {{"A", false}, {"B", false}, {"C", true}}, {{"Y", false}}));
   add_inference_and_body(schemas.back(), false, build_gemm);
-  for (const char* name : {"FusedMatMul", "TransposeMatMul"}) {
+  for (const char* name : {"FusedMatMul", "TransposeMatMul", "SparseToDenseMatMul"}) {
     schemas.push_back(microsoft_schema(name, {{"A", false}, {"B", false}}, {{"Y", false}}));
     add_inference_and_body(schemas.back(), true, build_matmul);
   }

@@ -20,7 +20,6 @@ constexpr RefusedOperator kRefused[] = {
     {"MatMulFpQ4", "weights packed for one CPU; use MatMulNBits"},
     {"MaxpoolWithMask", "a maximum that a mask cuts short"},
     {"NGramHashMapping", kHashes},
-    {"SparseToDenseMatMul", "inputs are sparse tensors, of which models have none here"},
     {"VarlenNGramHashMapping", kHashes},
     {"WordConvEmbedding", "characters of words by a convolution"},
 };

@@ -56,7 +56,22 @@ void move_defaults(onnx::GraphProto& graph, std::vector<onnx::TensorProto>& defa
   }
 }
 
+// A sparse tensor is a dense one here, in every form: what a session is given, and what it returns.
+void declare_dense(google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& values) {
+  for (onnx::ValueInfoProto& value : values) {
+    if (!value.type().has_sparse_tensor_type()) continue;
+    onnx::TypeProto::SparseTensor sparse;
+    sparse.Swap(value.mutable_type()->mutable_sparse_tensor_type());
+    onnx::TypeProto::Tensor& dense = *value.mutable_type()->mutable_tensor_type();
+    dense.set_elem_type(sparse.elem_type());
+    if (sparse.has_shape()) dense.mutable_shape()->Swap(sparse.mutable_shape());
+  }
+}
+
 void normalize_graph(onnx::GraphProto& graph) {
+  declare_dense(*graph.mutable_input());
+  declare_dense(*graph.mutable_output());
+  declare_dense(*graph.mutable_value_info());
   google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
   nodes.Swap(graph.mutable_node());
   for (onnx::NodeProto& node : nodes) {

@@ -13,31 +13,25 @@ supported is an error, or a warning if results are not affected. docs/python.md 
 from typing import Any
 
 from gantry import __version__
-from gantry.onnxruntime import capi, devices, options, process
+from gantry.onnxruntime import adapters, capi, compiler, devices, options, process, session, sparse
+from gantry.onnxruntime.adapters import *  # noqa: F403 - the names of its __all__
 from gantry.onnxruntime.binding import IOBinding
-from gantry.onnxruntime.devices import *  # noqa: F403 - the names of its __all__
+from gantry.onnxruntime.compiler import *  # noqa: F403
+from gantry.onnxruntime.devices import *  # noqa: F403
 from gantry.onnxruntime.options import *  # noqa: F403
 from gantry.onnxruntime.process import *  # noqa: F403
-from gantry.onnxruntime.session import InferenceSession, ModelMetadata, NodeArg, get_available_providers, get_device
-from gantry.onnxruntime.values import OrtValue
+from gantry.onnxruntime.session import *  # noqa: F403
+from gantry.onnxruntime.sparse import *  # noqa: F403
+from gantry.onnxruntime.values import OrtValue, copy_tensors
 
-__all__ = [
-    "IOBinding",
-    "InferenceSession",
-    "ModelMetadata",
-    "NodeArg",
-    "OrtValue",
-    "__version__",
-    "capi",
-    "get_all_providers",
-    "get_available_providers",
-    "get_device",
-]
+__all__ = ["IOBinding", "OrtValue", "__version__", "capi", "copy_tensors"]
+__all__ += adapters.__all__
+__all__ += compiler.__all__
 __all__ += devices.__all__
 __all__ += options.__all__
 __all__ += process.__all__
-
-get_all_providers = get_available_providers
+__all__ += session.__all__
+__all__ += sparse.__all__
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ __all__ = [
     "OrtArenaCfg",
     "OrtDevice",
     "OrtEpDevice",
+    "OrtExecutionProviderDevicePolicy",
     "OrtHardwareDevice",
     "OrtHardwareDeviceType",
     "OrtMemType",
@@ -76,6 +77,16 @@ class OrtDevice:
 
     def __repr__(self) -> str:
         return f"OrtDevice({self.name}:{self._id})"
+
+
+class OrtExecutionProviderDevicePolicy(enum.IntEnum):
+    DEFAULT = 0
+    PREFER_CPU = 1
+    PREFER_NPU = 2
+    PREFER_GPU = 3
+    MAX_PERFORMANCE = 4
+    MAX_EFFICIENCY = 5
+    MIN_OVERALL_POWER = 6
 
 
 class OrtHardwareDeviceType(enum.IntEnum):

@@ -3,15 +3,18 @@
 
 import enum
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gantry
 from gantry import CancelToken
 from gantry.errors import InvalidArgumentError, NotFoundError
+from gantry.onnxruntime.adapters import LoraAdapter
+from gantry.onnxruntime.devices import OrtEpDevice, OrtExecutionProviderDevicePolicy, OrtHardwareDeviceType, get_ep_devices
 from gantry.onnxruntime.process import global_threads
+from gantry.onnxruntime.values import OrtValue
 
-__all__ = ["ExecutionMode", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
+__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
 
 
 class GraphOptimizationLevel(enum.IntEnum):
@@ -31,6 +34,14 @@ class ExecutionMode(enum.IntEnum):
     ORT_PARALLEL = 1
 
 
+class ExecutionOrder(enum.IntEnum):
+    """In which order nodes run that do not wait for each other; gantry's is DEFAULT."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2
+
+
 _OPTIMIZATION = {GraphOptimizationLevel.ORT_DISABLE_ALL: "none", GraphOptimizationLevel.ORT_ENABLE_BASIC: "basic"}
 
 # Entries of the configuration that are obeyed.
@@ -43,6 +54,7 @@ _NOT_OBEYED = {
     "enable_mem_pattern": True,
     "enable_mem_reuse": True,
     "execution_mode": ExecutionMode.ORT_SEQUENTIAL,
+    "execution_order": ExecutionOrder.DEFAULT,
     "inter_op_num_threads": 0,
     "log_verbosity_level": 0,
     "logid": "",
@@ -58,7 +70,7 @@ class SessionOptions:
     enable_profiling: measure the time of each node; end_profiling() writes it to a file whose name starts with profile_file_prefix.
     log_severity_level: from 3 (error) on, InferenceSession does not warn of options without effect; -1: as set_default_logger_severity.
     optimized_model_filepath: writes the model there as gantry.write_optimized does, when a session is made. Other attributes have no effect,
-    and InferenceSession warns if one is not at its default. Libraries of operators are an error.
+    and InferenceSession warns if one is not at its default.
 
     >>> options = SessionOptions(); options.intra_op_num_threads = 2
     """
@@ -68,6 +80,7 @@ class SessionOptions:
         "_dimensions",
         "_initializers",
         "_libraries",
+        "_loading",
         "_providers",
         "enable_profiling",
         "graph_optimization_level",
@@ -84,6 +97,7 @@ class SessionOptions:
         self._dimensions: dict[str, int] = {}
         self._initializers: dict[str, Any] = {}
         self._libraries: list[str] = []
+        self._loading = CancelToken()
         self._providers: list[tuple[str, dict[str, str]]] = []
         self.enable_profiling = False
         self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -127,6 +141,35 @@ class SessionOptions:
         """Appends a provider for sessions that are given none, as "CPUExecutionProvider"."""
         self._providers.append((provider_name, dict(provider_options or {})))
 
+    def add_provider_for_devices(self, ep_devices: Sequence[OrtEpDevice], provider_options: Mapping[str, str] | None = None) -> None:
+        """As add_provider, for each of these devices (get_ep_devices()), which have one provider.
+
+        >>> options.add_provider_for_devices([device for device in ort.get_ep_devices() if device.ep_name == "CUDAExecutionProvider"])
+        """
+        names = {device.ep_name for device in ep_devices}
+        if len(names) != 1:
+            raise InvalidArgumentError(f"add_provider_for_devices: expected devices of one provider, found {', '.join(sorted(names)) or 'none'}")
+        for device in ep_devices:
+            self.add_provider(device.ep_name, {**device.ep_options, **(provider_options or {})})
+
+    def set_provider_selection_policy(self, policy: OrtExecutionProviderDevicePolicy) -> None:
+        """Appends every device that the policy prefers: all but the CPU, or, by PREFER_CPU and those that save power, none. The CPU is last always."""
+        if policy in (OrtExecutionProviderDevicePolicy.PREFER_GPU, OrtExecutionProviderDevicePolicy.MAX_PERFORMANCE):
+            for device in get_ep_devices():
+                if device.device.type != OrtHardwareDeviceType.CPU:
+                    self.add_provider(device.ep_name, device.ep_options)
+
+    def set_load_cancellation_flag(self, value: bool) -> None:
+        """True, set by any thread, ends the loading of sessions with these options with CancelledError, until it is set to False."""
+        if value:
+            self._loading.cancel()
+        else:
+            self._loading.reset()
+
+    def loading_token(self) -> CancelToken:
+        """The token that set_load_cancellation_flag sets."""
+        return self._loading
+
     def has_providers(self) -> bool:
         """True after add_provider."""
         return bool(self._providers)
@@ -140,8 +183,8 @@ class SessionOptions:
         return list(self._providers)
 
     def initializers(self) -> dict[str, Any]:
-        """The values of add_initializer and add_external_initializers."""
-        return dict(self._initializers)
+        """The values of add_initializer and add_external_initializers, as gantry takes them."""
+        return {name: value.value if isinstance(value, OrtValue) else value for name, value in self._initializers.items()}
 
     def is_quiet(self) -> bool:
         """True if only errors are to be reported."""
@@ -153,7 +196,11 @@ class SessionOptions:
 
     def config(self) -> dict[str, Any]:
         """gantry's configuration for the supported options."""
-        session: dict[str, Any] = {"optimization": _OPTIMIZATION.get(GraphOptimizationLevel(self.graph_optimization_level), "all")}
+        return self.config_at(GraphOptimizationLevel(self.graph_optimization_level))
+
+    def config_at(self, level: GraphOptimizationLevel) -> dict[str, Any]:
+        """As config(), with this level in place of graph_optimization_level."""
+        session: dict[str, Any] = {"optimization": _OPTIMIZATION.get(level, "all")}
         threads = self.intra_op_num_threads
         if threads <= 0 and not self.use_per_session_threads:
             threads = global_threads()
@@ -173,14 +220,14 @@ class SessionOptions:
 
 
 class RunOptions:
-    """Options of a run. `terminate = True`, set by any thread, cancels the runs that use it with CancelledError.
+    """Options of a run: `terminate`, and adapters. `terminate = True`, set by any thread, cancels the runs that use it with CancelledError.
 
     log_severity_level, log_verbosity_level, logid and only_execute_path_to_fetches have no effect on results, and none here.
 
     >>> session.run(None, {"x": x}, RunOptions())
     """
 
-    __slots__ = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "token", "_entries")
+    __slots__ = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "token", "_adapters", "_entries")
 
     def __init__(self) -> None:
         self.token = CancelToken()
@@ -188,6 +235,7 @@ class RunOptions:
         self.log_verbosity_level = 0
         self.logid = ""
         self.only_execute_path_to_fetches = False
+        self._adapters: list[LoraAdapter] = []
         self._entries: dict[str, str] = {}
 
     @property
@@ -201,6 +249,14 @@ class RunOptions:
             self.token.cancel()
         else:
             self.token.reset()
+
+    def add_active_adapter(self, adapter: LoraAdapter) -> None:
+        """Runs take the adapter's tensors for the inputs of their names. No effect, with a warning, on run_with_iobinding."""
+        self._adapters.append(adapter)
+
+    def adapter_inputs(self) -> dict[str, Any]:
+        """The tensors of the active adapters by the inputs' names; of several with one name the first."""
+        return {name: value for adapter in reversed(self._adapters) for name, value in adapter.parameters().items()}
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Stored, but without effect: gantry has none of ONNX Runtime's keys."""

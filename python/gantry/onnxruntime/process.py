@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Process-wide functions of ONNX Runtime's module."""
 
+import platform
 import warnings
 
 import gantry
@@ -12,6 +13,7 @@ __all__ = [
     "get_version_string",
     "has_collective_ops",
     "preload_dlls",
+    "print_debug_info",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
     "set_global_thread_pool_sizes",
@@ -73,6 +75,13 @@ def set_seed(seed: int) -> None:
 
 def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: str | None = None) -> None:
     """Has no effect: a provider finds its libraries by itself (`gantry doctor` lists missing ones)."""
+
+
+def print_debug_info() -> None:
+    """Prints the versions and the devices, for a report of a fault; `gantry doctor` prints more."""
+    print(f"gantry {gantry.__version__}\nplatform: {platform.platform()}\nPython {platform.python_version()}")
+    for device in gantry.devices():
+        print(f"{device.type}:{device.id} ({device.provider}): {device.state}")
 
 
 def disable_telemetry_events() -> None:

@@ -14,11 +14,21 @@ import gantry
 from gantry._core import inspect
 from gantry.errors import InvalidArgumentError
 from gantry.onnxruntime.binding import IOBinding
+from gantry.onnxruntime.names import type_name
 from gantry.onnxruntime.options import RunOptions, SessionOptions
-from gantry.onnxruntime.values import OrtValue, as_text, type_name
+from gantry.onnxruntime.values import OrtValue, as_text
 from gantry.run_future import threads
 
-__all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "get_available_providers", "get_device"]
+__all__ = [
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "OrtEpAssignedNode",
+    "OrtEpAssignedSubgraph",
+    "get_all_providers",
+    "get_available_providers",
+    "get_device",
+]
 
 _SUFFIX = "ExecutionProvider"
 _HOST = "CPUExecutionProvider"
@@ -46,12 +56,35 @@ class ModelMetadata:
     custom_metadata_map: dict[str, str]
 
 
+@dataclasses.dataclass(frozen=True)
+class OrtEpAssignedNode:
+    """A node and its operator."""
+
+    name: str
+    domain: str
+    op_type: str
+
+
+@dataclasses.dataclass(frozen=True)
+class OrtEpAssignedSubgraph:
+    """A node, in the form in which ONNX Runtime tells of the nodes that a provider runs."""
+
+    ep_name: str
+    node: OrtEpAssignedNode
+
+    def get_nodes(self) -> list[OrtEpAssignedNode]:
+        return [self.node]
+
+
 def get_available_providers() -> list[str]:
     """A name for each type of device that is ready, "CPUExecutionProvider" last. Simulated devices such as SIM are
     not listed, since programs pass the list on unchanged; "SIMExecutionProvider" is accepted by name."""
     types = dict.fromkeys(device.type for device in gantry.devices() if device.state == "ready" and not device.stand_in)
     names = [kind + _SUFFIX for kind in types]
     return sorted(names, key=lambda name: name == _HOST)
+
+
+get_all_providers = get_available_providers
 
 
 def get_device() -> str:
@@ -129,7 +162,7 @@ class InferenceSession:
         if self._options.optimized_model_filepath:
             external_file, external_bytes = self._options.external_tensors()
             gantry.write_optimized(self._model, self._options.optimized_model_filepath, config=self._options.config(),
-                                   initializers=self._initializers(), external_file=external_file, external_bytes=external_bytes)
+                                   initializers=self._options.initializers(), external_file=external_file, external_bytes=external_bytes)
         self._load(self._options.providers() if providers is None else providers, provider_options)
 
     def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None) -> None:
@@ -146,14 +179,11 @@ class InferenceSession:
         devices = {name: device for name, options in rows if (device := _device(name, options, is_quiet))}
         devices.setdefault(_HOST, "CPU:0")
         config["placement"] = {"prefer": list(devices.values()), "fallback": "allow"}
-        self._session = gantry.Session(self._model, config=config, profile=self._options.enable_profiling, initializers=self._initializers())
+        self._session = gantry.Session(self._model, config=config, profile=self._options.enable_profiling,
+                                       initializers=self._options.initializers(), cancel=self._options.loading_token())
         self._providers = list(devices)
         self._provider_options = {name: {"device_id": device.split(":")[1]} for name, device in devices.items()}
         self._started = time.time_ns()
-
-    def _initializers(self) -> dict[str, Any]:
-        """Those of the options, as gantry takes them."""
-        return {name: value.value if isinstance(value, OrtValue) else value for name, value in self._options.initializers().items()}
 
     def enable_fallback(self) -> None:
         """Has no effect: a run that fails on a device is not retried on another one."""
@@ -171,6 +201,8 @@ class InferenceSession:
         >>> session.run(["y"], {"x": x})
         """
         feed = {name: value.value if isinstance(value, OrtValue) else as_text(value) for name, value in input_feed.items()}
+        if run_options is not None:
+            feed |= run_options.adapter_inputs()
         token = run_options.token if run_options is not None else None
         names = [info.name for info in self._session.outputs]
         results = self._session.run(feed, list(output_names) if output_names else None, cancel=token)
@@ -213,6 +245,8 @@ class InferenceSession:
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Runs with bound inputs and outputs. Outputs that are bound to memory are written there."""
+        if run_options is not None and run_options.adapter_inputs():
+            _warn("run_with_iobinding: no effect of the active adapters; bind their tensors as inputs")
         iobinding.run(run_options.token if run_options is not None else None)
 
     def get_inputs(self) -> list[NodeArg]:
@@ -238,6 +272,11 @@ class InferenceSession:
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         return {name: dict(options) for name, options in self._provider_options.items()}
+
+    def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
+        """An entry for each node that a run computes, in the main graph and in bodies, with the provider of its device."""
+        rows = self._session.placement.nodes
+        return [OrtEpAssignedSubgraph(row.device.split(":")[0] + _SUFFIX, OrtEpAssignedNode(row.node, row.domain, row.op_type)) for row in rows]
 
     def get_session_options(self) -> SessionOptions:
         return self._options

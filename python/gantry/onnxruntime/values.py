@@ -9,30 +9,12 @@ import numpy as np
 from gantry._core import Tensor, allocate_on, dtype_name, dtype_number, numpy_dtype
 from gantry.errors import InvalidArgumentError
 from gantry.onnxruntime.devices import OrtDevice
+from gantry.onnxruntime.names import type_name
+from gantry.onnxruntime.sparse import SparseTensor
 
-__all__ = ["OrtValue", "OrtValueVector", "as_text", "copy_into", "device_of", "element_dtype", "type_name"]
+__all__ = ["OrtValue", "OrtValueVector", "as_text", "copy_into", "copy_tensors", "device_of", "element_dtype"]
 
 _HOST = (1, 0)  # in DLPack
-
-# Element types that ONNX Runtime and gantry name differently.
-_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "float8_e4m3fn": "float8e4m3fn",
-    "float8_e4m3fnuz": "float8e4m3fnuz",
-    "float8_e5m2": "float8e5m2",
-    "float8_e5m2fnuz": "float8e5m2fnuz",
-    "float4_e2m1fn": "float4e2m1",
-    "float6_e2m3fn": "float6e2m3",
-    "float6_e3m2fn": "float6e3m2",
-}
-
-
-def type_name(kind: str, dtype: str) -> str:
-    """ "tensor(float)" of gantry's kind and element type."""
-    tensor = f"tensor({_NAMES.get(dtype, dtype)})"
-    return {"sequence": f"seq({tensor})", "optional": f"optional({tensor})", "map": f"map({tensor})"}.get(kind, tensor)
-
 
 def as_text(value: Any) -> Any:
     """Reads an array of objects (of pandas, for instance) as ONNX Runtime does: str() converts elements that are neither str nor bytes.
@@ -60,7 +42,7 @@ def element_dtype(element_type: Any) -> np.dtype[Any]:
 
 
 class OrtValue:
-    """A tensor, or a list of tensors. In host memory it shares the memory of its array; in device memory it is a gantry.Tensor.
+    """A tensor, a list of tensors, or a sparse tensor. In host memory it shares the memory of its array; in device memory it is a gantry.Tensor.
 
     >>> OrtValue.ortvalue_from_numpy(x, "cuda", 0).data_type()
     """
@@ -108,6 +90,17 @@ class OrtValue:
         """An OrtValue that shares the memory of an object with __dlpack__. Device memory is imported by the session that binds or runs it."""
         return cls(data if tuple(data.__dlpack_device__()) != _HOST else np.from_dlpack(data))
 
+    @classmethod
+    def ort_value_from_sparse_tensor(cls, sparse_tensor: SparseTensor) -> "OrtValue":
+        """Sessions get it as a dense tensor."""
+        return cls(sparse_tensor)
+
+    def as_sparse_tensor(self) -> SparseTensor:
+        """The sparse tensor; of a dense one in host memory, such as an output that the model declares as sparse, one in the COO format."""
+        if isinstance(self._value, SparseTensor):
+            return self._value
+        return SparseTensor.of_dense(self.numpy())
+
     def numpy(self) -> np.ndarray[Any, Any]:
         """An array that shares the value's memory; a copy if it is device memory."""
         if isinstance(self._value, np.ndarray):
@@ -120,13 +113,15 @@ class OrtValue:
     @property
     def value(self) -> Any:
         """The value as gantry.Session takes it."""
-        return self._value
+        return self._value.dense() if isinstance(self._value, SparseTensor) else self._value
 
     def shape(self) -> list[int]:
         return list(self._tensor().shape)
 
     def data_type(self) -> str:
         """ "tensor(float)" """
+        if isinstance(self._value, SparseTensor):
+            return self._value.data_type()
         if isinstance(self._value, list):
             return type_name("sequence", dtype_name(self._value[0].dtype) if self._value else "undefined")
         return type_name("tensor", self._dtype_name())
@@ -158,7 +153,7 @@ class OrtValue:
         return isinstance(self._value, list)
 
     def is_sparse_tensor(self) -> bool:
-        return False
+        return isinstance(self._value, SparseTensor)
 
     def update_inplace(self, data: "np.ndarray[Any, Any] | OrtValue") -> None:
         """Copies the elements of a tensor of the same shape and element type into this one's memory."""
@@ -214,6 +209,14 @@ class OrtValueVector(list[OrtValue]):
 
     def bool_tensor_indices(self) -> list[int]:
         return [index for index, value in enumerate(self) if value.is_tensor() and value.data_type() == "tensor(bool)"]
+
+
+def copy_tensors(sources: Sequence[OrtValue], destinations: Sequence[OrtValue], stream: Any = None) -> None:
+    """Copies each tensor into the one at the same position, of the same shape and element type. Returns when all are there; stream: no effect."""
+    if len(sources) != len(destinations):
+        raise InvalidArgumentError(f"copy_tensors: expected one destination for each of the {len(sources)} sources, found {len(destinations)}")
+    for source, destination in zip(sources, destinations, strict=True):
+        destination.update_inplace(source)
 
 
 def copy_into(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any], subject: str) -> None:
