@@ -23,9 +23,10 @@ FORBIDDEN = {"SSE41": ("avx", "amx", "fma", "f16c"), "AVX": ("avx2", "avx_vnni",
 def _read():
     line = re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace"), re.M)
     flags = set(line[1].split()) if line else set()
-    if "avx512f" in flags and not FOUND.get("AVX512F"):  # emulated: NumPy does not ask for this one
+    masked_to = pathlib.Path(os.environ.get("LD_AUDIT", "")).stem
+    if "avx512f" in flags and not FOUND.get("AVX512F") and not masked_to:  # emulated: NumPy does not ask for this one
         flags.discard("avx_vnni")
-    levels = (os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper(), pathlib.Path(os.environ.get("LD_AUDIT", "")).stem)
+    levels = (os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper(), masked_to)
     absent = tuple(name for level in levels for name in FORBIDDEN.get(level, ()))
     absent += tuple(name for feature, names in LEFT_OUT.items() if not FOUND.get(feature) for name in names)
     return frozenset(flag for flag in flags if not absent or not flag.startswith(absent))

@@ -328,6 +328,7 @@ std::span<const Implementation> conv_implementations(const Fusion& fusion) {
   static constexpr Implementation kInt8[] = {{"int8 widened to int16", make_int8_widened_conv},
                                              {"int8 amx", make_int8_amx_conv},
                                              {"int8 vnni", make_int8_vnni_conv},
+                                             {"int8 avx_vnni", make_int8_avx_vnni_conv},
                                              {"oneDNN", make_always<ConvKernel>}};
   if (fusion.is_quantized()) return kInt8;
   return kFloat;

@@ -20,6 +20,8 @@ Made make_conv_1x1(const KernelArgs& args);
 Made make_implicit_gemm_conv(const KernelArgs& args);
 /// int8, where oneDNN's sums would not be exact (CPUs without VNNI): widened to int16.
 Made make_int8_widened_conv(const KernelArgs& args);
+/// int8, one group, likewise, with sums that do not saturate. Needs AVX-VNNI, and no AVX-512.
+Made make_int8_avx_vnni_conv(const KernelArgs& args);
 /// int8, one group, 1-D or 2-D. Needs AMX.
 Made make_int8_amx_conv(const KernelArgs& args);
 /// int8, 2-D, one group, few pixels and many weights. Needs AVX-512 with VNNI.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv in int8 (ai.onnx 1, 11, 22, between QuantizeLinear and DequantizeLinear) and QLinearConv
 // (10) where oneDNN's sums would not be exact, which is so on CPUs without VNNI.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,9 @@
 
 namespace gantry::x86 {
 namespace {
+
+/// Of the code with AVX-VNNI, measured against oneDNN.
+constexpr int64_t kLeastResults = 64;
 
 class Int8WidenedConvKernel final : public sdk::Kernel {
  public:
@@ -73,11 +77,33 @@ class Int8WidenedConvKernel final : public sdk::Kernel {
   WidenedLayer layer_;
 };
 
+bool is_padded(const Window& window) {
+  const auto any = [](const Dims& pads) {
+    return std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; });
+  };
+  return window.automatic != Window::Auto::kNone || any(window.pads_begin) || any(window.pads_end);
+}
+
 }  // namespace
 
 Made make_int8_widened_conv(const KernelArgs& args) {
   ConvShape shape(args.index, args.fusion);
   if (is_library_exact(shape.products())) return refuse("the CPU has VNNI: no sum saturates");
+  return made<Int8WidenedConvKernel>(args, std::move(shape));
+}
+
+Made make_int8_avx_vnni_conv(const KernelArgs& args) {
+  ConvShape shape(args.index, args.fusion);
+  if (std::string why = avx_vnni_refusal(args.fusion, shape.products()); !why.empty())
+    return refuse(std::move(why));
+  if (shape.groups > 1) return refuse("it has groups");
+  // oneDNN multiplies as fast, but corrects each pixel for the zero point of padding. What this
+  // code copies for a window is read by all results.
+  const Quantization& source = *args.fusion.sources[0].quantization;
+  if (source.type == Type::u8 && source.zero_point == 0)
+    return refuse("its source has no zero point");
+  if (!is_padded(shape.window)) return refuse("it has no padding");
+  if (shape.output_channels() < kLeastResults) return refuse("it has few results");
   return made<Int8WidenedConvKernel>(args, std::move(shape));
 }
 

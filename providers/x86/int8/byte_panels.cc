@@ -53,14 +53,21 @@ BytePanelsLayout::BytePanelsLayout(int64_t quads, const ExtraCounts& extras)
   extra_weights_ = lines(extra_quads_ + extra_count_ * int64_t{sizeof(int32_t)});
 }
 
+BytePanelsLayout::BytePanelsLayout(int64_t quads, int64_t panels)
+    : BytePanelsLayout(quads, ExtraCounts(static_cast<size_t>(2 * panels), 0)) {
+  are_whole_ = true;
+}
+
 int64_t BytePanelsLayout::size_bytes() const { return extra_weights_ + extra_count_ * kHalfBytes; }
 
 BytePanels BytePanelsLayout::of(const void* memory) const {
   const auto* bytes = static_cast<const std::byte*>(memory);
-  return {reinterpret_cast<const int8_t*>(bytes), reinterpret_cast<const int32_t*>(bytes + sums_),
+  return {reinterpret_cast<const int8_t*>(bytes),
+          reinterpret_cast<const int32_t*>(bytes + sums_),
           reinterpret_cast<const int32_t*>(bytes + ends_position_),
           reinterpret_cast<const int32_t*>(bytes + extra_quads_),
-          reinterpret_cast<const int8_t*>(bytes + extra_weights_)};
+          reinterpret_cast<const int8_t*>(bytes + extra_weights_),
+          are_whole_};
 }
 
 void BytePanelsLayout::pack(void* memory, int64_t index) const {
@@ -77,7 +84,7 @@ void BytePanelsLayout::pack(void* memory, int64_t index) const {
     auto extra = half > 0 ? int64_t{ends_[position - 1]} : 0;
     for (int64_t quad = 0; quad < quads_; ++quad) {
       int8_t* const weights = panel(memory, index) + quad * kQuadBytes + half % 2 * kHalfBytes;
-      if (!may_saturate_in(weights)) continue;
+      if (are_whole_ || !may_saturate_in(weights)) continue;
       if (extra == ends_[position]) {
         throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                          "int8 weights have more pairs that could saturate than was kept of them");

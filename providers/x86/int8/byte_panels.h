@@ -2,7 +2,8 @@
 // int8 weights packed for VPMADDUBSW, which adds two u8 * s8 products in 16 bits and saturates. A
 // pair of weights a and b cannot saturate if |a + b| <= 128. Of any other pair the second weight is
 // moved to an extra quad, which is multiplied separately, so that sums are exact. Trained weights
-// have few such pairs. A quad is four consecutive weights of each channel of a panel.
+// have few such pairs. A quad is four consecutive weights of each channel of a panel. For VPDPBUSD,
+// which adds four products in 32 bits, the panels stay whole.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,8 @@ int32_t count_extras(const int8_t* panel, int64_t half, int64_t quads);
 class BytePanelsLayout {
  public:
   BytePanelsLayout(int64_t quads, const ExtraCounts& extras);
+  /// Of whole panels. Requires has_quad_sums() (int8/vnni.h) where they are multiplied.
+  BytePanelsLayout(int64_t quads, int64_t panels);
 
   [[nodiscard]] int64_t size_bytes() const;
   /// Pointers into packed memory.
@@ -38,6 +41,7 @@ class BytePanelsLayout {
  private:
   int64_t quads_;
   int64_t panels_;
+  bool are_whole_ = false;
   std::vector<int32_t> ends_;  ///< of each half panel's extra quads
   int64_t extra_count_;
   // Offsets in bytes:

@@ -37,7 +37,9 @@ struct BytePanel {
 
 constexpr int kByteRows = 3;  // of a tile
 
-template <int kRows, int kPanels>
+constexpr bool kMayHaveQuadSums = false;
+
+template <int kRows, int kPanels, bool kAreWhole>
 void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
                     const int32_t* initial, int32_t* sums) {
   const auto add = [&](int64_t r, int64_t half, int64_t quad, const int8_t* weights) {
@@ -59,31 +61,52 @@ void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
 
 #else
 
+// VPDPBUSD by its name: Highway has no target for AVX2 with AVX-VNNI, nor for AVX-512 with VNNI
+// alone, so that the compiler has no intrinsic for it here.
 #if HWY_TARGET <= HWY_AVX3
+constexpr bool kMayHaveQuadSums = true;
 constexpr int kByteRows = 12;  // of a tile
 HWY_INLINE __m512i add_pairs_of_bytes(__m512i x, __m512i w) { return _mm512_maddubs_epi16(x, w); }
+HWY_INLINE __m512i add_quads_of_bytes(__m512i sum, __m512i x, __m512i w) {
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+  return sum;
+}
 #elif HWY_TARGET == HWY_AVX2
+constexpr bool kMayHaveQuadSums = true;
 constexpr int kByteRows = 6;
 HWY_INLINE __m256i add_pairs_of_bytes(__m256i x, __m256i w) { return _mm256_maddubs_epi16(x, w); }
+HWY_INLINE __m256i add_quads_of_bytes(__m256i sum, __m256i x, __m256i w) {
+  __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
+  return sum;
+}
 #else
+constexpr bool kMayHaveQuadSums = false;
 constexpr int kByteRows = 3;
 HWY_INLINE __m128i add_pairs_of_bytes(__m128i x, __m128i w) { return _mm_maddubs_epi16(x, w); }
 #endif
 
-/// Multiplies kRows rows, [kRows, quads, 4], by kPanels panels. `sums`: [kPanels, kRows,
-/// kWidenedPanel]; `initial`: [kPanels, kWidenedPanel], the value that they start from.
-template <int kRows, int kPanels>
+/// VPDPBUSD takes 5 cycles, two of which begin in each: with few sums each is split into parts.
+constexpr int parts_of_sums(int sums) { return sums <= 2 ? 4 : sums <= 6 ? 2 : 1; }
+
+/// Multiplies kRows rows, [kRows, quads, 4], by kPanels panels, which are BytePanels::are_whole or
+/// not. `sums`: [kPanels, kRows, kWidenedPanel]; `initial`: [kPanels, kWidenedPanel], the value
+/// that they start from.
+template <int kRows, int kPanels, bool kAreWhole>
 void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
                     const int32_t* initial, int32_t* sums) {
   constexpr int kVectors = kPanels * kVectorsOfPanel;
+  constexpr int kSums = kRows * kVectors;
+  constexpr int kParts = kAreWhole ? parts_of_sums(kSums) : 1;
   const I32 d32;
   const hn::Repartition<int16_t, I32> d16;
   const hn::Repartition<int8_t, I32> d8;
   const auto ones = hn::Set(d16, int16_t{1});
-  V32I all[kRows * kVectors];
+  V32I all[kParts * kSums];
   // Unrolled, here and below, so that the sums stay in registers.
 #pragma GCC unroll 24
-  for (int i = 0; i < kRows * kVectors; ++i) {
+  for (int i = kSums; i < kParts * kSums; ++i) all[i] = hn::Zero(d32);
+#pragma GCC unroll 24
+  for (int i = 0; i < kSums; ++i) {
     const int panel = i / (kRows * kVectorsOfPanel);
     all[i] = hn::LoadU(d32, initial + panel * kWidenedPanel + i % kVectorsOfPanel * kLanes);
   }
@@ -92,8 +115,10 @@ void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
     std::memcpy(&four, rows + (r * quads + quad) * 4, sizeof(four));
     return hn::Set(d32, four);
   };
-  // Vectors [first, end) of the panels; numbers(r): of a row; load(v): weights.
-  const auto add = [&](auto first, auto end, auto&& numbers, auto&& load) HWY_ATTR {
+  // Vectors [first, end) of the panels to a part of the sums; numbers(r): of a row; load(v):
+  // weights.
+  const auto add = [&](int part, auto first, auto end, auto&& numbers, auto&& load)
+                       HWY_ATTR __attribute__((always_inline)) {
     hn::Vec<decltype(d8)> weights[kVectors];
 #pragma GCC unroll 4
     for (int v = first; v < end; ++v) weights[v] = load(v);
@@ -102,23 +127,36 @@ void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
       const V32I x = numbers(r);
 #pragma GCC unroll 4
       for (int v = first; v < end; ++v) {
-        const hn::Vec<decltype(d16)> pairs{add_pairs_of_bytes(x.raw, weights[v].raw)};
-        V32I& sum = all[(v / kVectorsOfPanel * kRows + r) * kVectorsOfPanel + v % kVectorsOfPanel];
-        auto unused = hn::Zero(d32);
-        sum = hn::ReorderWidenMulAccumulate(d32, pairs, ones, sum, unused);
+        const int place = (v / kVectorsOfPanel * kRows + r) * kVectorsOfPanel + v % kVectorsOfPanel;
+        V32I& sum = all[part * kSums + place];
+        if constexpr (kAreWhole) {
+          sum = V32I{add_quads_of_bytes(sum.raw, x.raw, weights[v].raw)};
+        } else {
+          const hn::Vec<decltype(d16)> pairs{add_pairs_of_bytes(x.raw, weights[v].raw)};
+          auto unused = hn::Zero(d32);
+          sum = hn::ReorderWidenMulAccumulate(d32, pairs, ones, sum, unused);
+        }
       }
     }
   };
   const std::integral_constant<int, 0> first_vector;
   const std::integral_constant<int, kVectors> all_vectors;
-  for (int64_t quad = 0; quad < quads; ++quad) {
+  const auto add_quad = [&](int part, int64_t quad) HWY_ATTR __attribute__((always_inline)) {
     add(
-        first_vector, all_vectors, [&](int r) HWY_ATTR { return quad_of(r, quad); },
+        part, first_vector, all_vectors, [&](int r) HWY_ATTR { return quad_of(r, quad); },
         [&](int v) HWY_ATTR {
           const int8_t* weights = panels[v / kVectorsOfPanel].weights;
           return hn::LoadU(d8, weights + (quad * kWidenedPanel + v % kVectorsOfPanel * kLanes) * 4);
         });
+  };
+  int64_t first_quad = 0;
+  for (; first_quad + kParts <= quads; first_quad += kParts) {
+#pragma GCC unroll 4
+    for (int part = 0; part < kParts; ++part) add_quad(part, first_quad + part);
   }
+  for (; first_quad < quads; ++first_quad) add_quad(0, first_quad);
+#pragma GCC unroll 24
+  for (int i = kSums; i < kParts * kSums; ++i) all[i % kSums] = hn::Add(all[i % kSums], all[i]);
   const auto add_extras = [&](auto panel_index) HWY_ATTR {
     constexpr int kPanel = decltype(panel_index)::value;
     const BytePanel& panel = panels[kPanel];
@@ -142,7 +180,7 @@ void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
         const auto high = has_second ? hn::LoadU(d_half, weights_of(j)) : hn::Zero(d_half);
         const auto both = hn::Combine(d8, high, low);
         add(
-            first, end,
+            0, first, end,
             [&](int r)
                 HWY_ATTR { return hn::IfThenElse(is_second, quad_of(r, other), quad_of(r, quad)); },
             [&](int) HWY_ATTR { return both; });
@@ -155,7 +193,7 @@ void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
           const int64_t quad = panel.extra_quads[i];
           const int8_t* weights = weights_of(i);
           add(
-              std::integral_constant<int, kFirst>(),
+              0, std::integral_constant<int, kFirst>(),
               std::integral_constant<int, kFirst + kVectorsOfPanel / 2>(),
               [&](int r) HWY_ATTR { return quad_of(r, quad); },
               [&](int v) HWY_ATTR { return hn::LoadU(d8, weights + (v - kFirst) * kLanes * 4); });
@@ -165,10 +203,12 @@ void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
       add_half(std::integral_constant<int, 1>());
     }
   };
-  add_extras(std::integral_constant<int, 0>());
-  if constexpr (kPanels > 1) add_extras(std::integral_constant<int, 1>());
+  if constexpr (!kAreWhole) {
+    add_extras(std::integral_constant<int, 0>());
+    if constexpr (kPanels > 1) add_extras(std::integral_constant<int, 1>());
+  }
 #pragma GCC unroll 24
-  for (int i = 0; i < kRows * kVectors; ++i) hn::StoreU(all[i], d32, sums + i * kLanes);
+  for (int i = 0; i < kSums; ++i) hn::StoreU(all[i], d32, sums + i * kLanes);
 }
 
 #endif

@@ -5,11 +5,23 @@
 
 namespace gantry::x86 {
 
+namespace {
+
+bool has(dnnl::cpu_isa wanted) {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
+}
+
+}  // namespace
+
 bool has_vnni_code() {
-  constexpr auto kWanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_vnni);
-  static const bool has =
-      (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kWanted) == kWanted;
-  return has;
+  static const bool has_code = has(dnnl::cpu_isa::avx512_core_vnni);
+  return has_code;
+}
+
+bool has_quad_sums() {
+  static const bool has_sums = has_vnni_code() || has(dnnl::cpu_isa::avx2_vnni);
+  return has_sums;
 }
 
 }  // namespace gantry::x86

@@ -18,6 +18,9 @@ constexpr int64_t kByteQuad = 4;         ///< source channels that one instructi
 
 /// True if the CPU has AVX-512 VNNI and ONEDNN_MAX_CPU_ISA allows it. [any]
 bool has_vnni_code();
+/// True if it has VPDPBUSD, in AVX-512 VNNI or in AVX-VNNI (CPUs with AVX2 alone), and
+/// ONEDNN_MAX_CPU_ISA allows it: four products are added in 32 bits, and no sum saturates. [any]
+bool has_quad_sums();
 
 constexpr int64_t kMostTaps = 49;
 

@@ -271,6 +271,7 @@ void multiply_words_of_block(const WidenedConvolution& c, const WidenedTensors& 
       });
 }
 
+template <bool kAreWhole>
 void multiply_bytes_of_block(const WidenedConvolution& c, const WidenedTensors& tensors,
                              const WidenedBlock& block, uint8_t* scratch) {
   const int64_t quads = c.quads();
@@ -285,8 +286,8 @@ void multiply_bytes_of_block(const WidenedConvolution& c, const WidenedTensors& 
         for (int p = 0; p < kPanels; ++p) weights[p] = BytePanel(c.bytes, padded + p, quads);
         for (int64_t i = 0; i < kPanels * kWidenedPanel; ++i)
           initial[i] = -zero_byte(c) * c.bytes.sums[padded * kWidenedPanel + i];
-        multiply_bytes<decltype(count)::value, kPanels>(weights, rows + r * quads * 4, quads,
-                                                        initial, sums);
+        multiply_bytes<decltype(count)::value, kPanels, kAreWhole>(weights, rows + r * quads * 4,
+                                                                   quads, initial, sums);
       });
 }
 
@@ -310,10 +311,13 @@ void convolve_widened_here(const WidenedConvolution& c, const WidenedTensors& te
     const int64_t panel = part % tasks.stretches * kWidenedPanelsOfTask;
     const WidenedBlock block{position, count, part / tasks.stretches, panel,
                              std::min(kWidenedPanelsOfTask, c.panels() - panel)};
-    if (c.bytes.weights) {
-      multiply_bytes_of_block(c, tensors, block, reinterpret_cast<uint8_t*>(scratch));
-    } else {
+    auto* const bytes = reinterpret_cast<uint8_t*>(scratch);
+    if (!c.bytes.weights) {
       multiply_words_of_block(c, tensors, block, scratch);
+    } else if (c.bytes.are_whole) {
+      multiply_bytes_of_block<kMayHaveQuadSums>(c, tensors, block, bytes);
+    } else {
+      multiply_bytes_of_block<false>(c, tensors, block, bytes);
     }
   }
 }

@@ -30,6 +30,8 @@ struct BytePanels {
   const int32_t* extra_ends = nullptr;
   const int32_t* extra_quads = nullptr;   ///< [extras]: index of the source quad of each
   const int8_t* extra_weights = nullptr;  ///< [extras, kHalfPanel, 4]
+  /// No weight was moved to an extra quad: for VPDPBUSD, whose sums do not saturate.
+  bool are_whole = false;
 };
 
 /// A channels-last convolution over three spatial axes; missing ones are the first and have extent

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "int8/vnni.h"
 #include "onednn/digest.h"
 #include "onednn/packed_share.h"
 #include "onednn/threads.h"
@@ -122,12 +123,7 @@ std::optional<ExtraCounts> cached_extras(sdk::Choices& choices, const WidenedLay
 
 bool is_library_exact(int64_t inner) {
   constexpr int64_t kMost = 32768;
-  if (inner > kMost) return false;
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto has = [isa](dnnl::cpu_isa wanted) {
-    return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
-  };
-  return has(dnnl::cpu_isa::avx512_core_vnni) || has(dnnl::cpu_isa::avx2_vnni);
+  return inner <= kMost && has_quad_sums();
 }
 
 std::string inexactness_of(const Fusion& fusion, int64_t inner) {
@@ -135,6 +131,13 @@ std::string inexactness_of(const Fusion& fusion, int64_t inner) {
     return {};
   return "sums of its int8 products would not be exact on this CPU, or of more than " +
          std::to_string(kMostWidenedProducts);
+}
+
+std::string avx_vnni_refusal(const Fusion& fusion, int64_t inner) {
+  if (has_vnni_code() || !has_quad_sums()) return "the CPU has no AVX-VNNI, or AVX-512 too";
+  if (inner > kMostWidenedProducts)
+    return "its sums have more than " + std::to_string(kMostWidenedProducts) + " products";
+  return int8_epilogue_of(fusion) ? "" : "no code for a step of the epilogue";
 }
 
 void WidenedLayer::pack(const gantry_host* host, sdk::Choices& choices, const Plain& plain,
@@ -156,11 +159,7 @@ void WidenedLayer::pack(const gantry_host* host, sdk::Choices& choices, const Pl
       static_cast<uint64_t>(plain.groups * plain.results * plain.channels * plain.taps);
   const Digest content =
       cached_digest(choices, "content", [&] { return digest_of(plain.numbers, count, form); });
-  const std::optional<ExtraCounts> extras = cached_extras(choices, plain, form_);
-  if (extras)
-    layout_.emplace(panel_bytes(plain, form_, kChannelQuad) / kChannelQuad / kWidenedPanel,
-                    *extras);
-  form += extras ? "/quads/" + text_of(*extras) : "/pairs";
+  form += choose_layout(choices, plain);
   const int64_t size_bytes =
       layout_ ? layout_->size_bytes() : padded_panels(form_) * panel_bytes(plain, form_, kPair);
   weights_ = share_packed(host, {content, digest_of(form.data(), form.size(), "")},
@@ -172,6 +171,18 @@ void WidenedLayer::pack(const gantry_host* host, sdk::Choices& choices, const Pl
                               fill_pairs(plain, form_, static_cast<int8_t*>(target));
                             }
                           });
+}
+
+std::string WidenedLayer::choose_layout(sdk::Choices& choices, const Plain& plain) {
+  const int64_t quads = panel_bytes(plain, form_, kChannelQuad) / kChannelQuad / kWidenedPanel;
+  if (has_quad_sums() && !form_.is_depthwise()) {
+    layout_.emplace(quads, padded_panels(form_));
+    return "/whole quads";
+  }
+  const std::optional<ExtraCounts> extras = cached_extras(choices, plain, form_);
+  if (!extras) return "/pairs";
+  layout_.emplace(quads, *extras);
+  return "/quads/" + text_of(*extras);
 }
 
 int64_t WidenedLayer::padded() const { return padded_panels(form_) * kWidenedPanel; }

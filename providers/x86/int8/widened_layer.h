@@ -25,6 +25,10 @@ bool is_library_exact(int64_t inner);
 /// products exactly, as a sentence without a final stop; empty: one of them does.
 std::string inexactness_of(const Fusion& fusion, int64_t inner);
 
+/// Why a WidenedLayer does not compute the fusion by AVX-VNNI, which is so where the CPU has no
+/// such instructions, or AVX-512 too; empty: it does.
+std::string avx_vnni_refusal(const Fusion& fusion, int64_t inner);
+
 class WidenedLayer {
  public:
   /// Weights as the model has them; steps are strides in elements.
@@ -77,6 +81,8 @@ class WidenedLayer {
   [[nodiscard]] int64_t padded() const;
 
  private:
+  /// Sets `layout_`; returns a text that differs if packed weights do.
+  std::string choose_layout(sdk::Choices& choices, const Plain& plain);
   /// One element for each result, padded as padded() says.
   [[nodiscard]] std::vector<float> spread(const std::vector<float>& numbers) const;
 

@@ -20,5 +20,9 @@ Made make_packed_matmul(const KernelArgs& args);
 Made make_int8_widened_matmul(const KernelArgs& args);
 /// The same for MatMulInteger, and where oneDNN would round its zero-point compensation.
 Made make_int8_widened_matmul_integer(const KernelArgs& args);
+/// int8 with sums that do not saturate. Needs AVX-VNNI, and no AVX-512.
+Made make_int8_avx_vnni_matmul(const KernelArgs& args);
+/// The same for MatMulInteger.
+Made make_int8_avx_vnni_matmul_integer(const KernelArgs& args);
 
 }  // namespace gantry::x86

@@ -55,4 +55,11 @@ Made make_int8_widened_matmul_integer(const KernelArgs& args) {
   return made<Int8WidenedMatMulInteger>(args, std::move(operands));
 }
 
+Made make_int8_avx_vnni_matmul_integer(const KernelArgs& args) {
+  IntegerOperands operands(args);
+  if (std::string why = avx_vnni_refusal(args.fusion, operands.inner); !why.empty())
+    return refuse(std::move(why));
+  return made<Int8WidenedMatMulInteger>(args, std::move(operands));
+}
+
 }  // namespace gantry::x86

@@ -193,6 +193,7 @@ std::span<const Implementation> matmul_implementations(const Fusion& fusion) {
   static constexpr Implementation kFloat[] = {{"packed", make_packed_matmul},
                                               {"oneDNN", make_always<LibraryMatMulKernel>}};
   static constexpr Implementation kInt8[] = {{"int8 widened to int16", make_int8_widened_matmul},
+                                             {"int8 avx_vnni", make_int8_avx_vnni_matmul},
                                              {"oneDNN", make_always<LibraryMatMulKernel>}};
   if (fusion.is_quantized()) return kInt8;
   return kFloat;

@@ -166,6 +166,7 @@ RootTraits matmul_integer_traits(const GraphIndex& index, uint32_t node) {
 std::span<const Implementation> matmul_integer_implementations(const Fusion&) {
   static constexpr Implementation kAll[] = {
       {"int8 widened to int16", make_int8_widened_matmul_integer},
+      {"int8 avx_vnni", make_int8_avx_vnni_matmul_integer},
       {"oneDNN", make_always<LibraryMatMulInteger>}};
   return kAll;
 }

@@ -42,8 +42,13 @@ void multiply_bytes_of_tile(const Int8Gates& gates, const uint8_t* numbers, int6
       const int64_t panel = gates.first_panel + block * kInt8Gates + g + i;
       panels[i] = BytePanel(gates.panels, panel, gates.quads);
     }
-    multiply_bytes<kRows, kPanelsOfTile>(panels, numbers, gates.quads, kZeros,
-                                         tile.sums + g * kRows * kUnitBlock);
+    int32_t* const sums = tile.sums + g * kRows * kUnitBlock;
+    if (gates.panels.are_whole) {
+      multiply_bytes<kRows, kPanelsOfTile, kMayHaveQuadSums>(panels, numbers, gates.quads, kZeros,
+                                                             sums);
+    } else {
+      multiply_bytes<kRows, kPanelsOfTile, false>(panels, numbers, gates.quads, kZeros, sums);
+    }
   }
 }
 

@@ -77,9 +77,13 @@ void Int8LayerWeights::pack(const gantry_host* host, sdk::Choices& choices, cons
   quads_ = divided_up(divided_up(plain.inner, kQuad), quads_of_step_) * quads_of_step_;
   blocks_ = unit_blocks_of(plain.hidden);
   const int64_t panels = plain.directions * blocks_ * kGates;
-  if (!has_vnni_code()) layout_ = layout_of(plain, quads_, panels);
+  if (!has_vnni_code()) {
+    layout_ = has_quad_sums() ? BytePanelsLayout(quads_, panels) : layout_of(plain, quads_, panels);
+  }
   set_scales(plain);
-  std::string form = layout_ ? "int8 layer without VNNI" : "int8 layer";
+  std::string form = !layout_          ? "int8 layer"
+                     : has_quad_sums() ? "int8 layer, whole panels"
+                                       : "int8 layer without VNNI";
   for (const int64_t number :
        {plain.directions, plain.inner, plain.hidden, int64_t{plain.is_signed}, quads_of_step_})
     form += "/" + std::to_string(number);

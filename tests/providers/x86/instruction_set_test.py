@@ -16,7 +16,7 @@ LIBRARY = ("conv_test.py", "conv_transpose_test.py", "epilogue_test.py", "packed
 OWN = ("attention_test.py", "depthwise_block_test.py", "direct_conv_test.py", "elementwise_test.py", "implicit_gemm_conv_test.py",
        "recurrent_test.py")
 NBITS = ("experts_test.py",)  # from AVX2 on; matmul_nbits_test.py has levels of its own
-INT8 = ("exact_sums_test.py", "matmul_integer_test.py", "int8_test.py")  # the library's at levels with VNNI
+INT8 = ("exact_sums_test.py", "matmul_integer_test.py", "int8_test.py", "dynamic_quantize_lstm_test.py")
 
 
 @pytest.mark.parametrize("level, files", [
