@@ -11,6 +11,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "int8/byte_products-inl.h"
 #include "int8/widened_results-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -35,10 +36,6 @@ struct BytePanel {
 
 #if HWY_TARGET > HWY_SSE4 || HWY_TARGET == HWY_SCALAR
 
-constexpr int kByteRows = 3;  // of a tile
-
-constexpr bool kMayHaveQuadSums = false;
-
 template <int kRows, int kPanels, bool kAreWhole>
 void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
                     const int32_t* initial, int32_t* sums) {
@@ -60,30 +57,6 @@ void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
 }
 
 #else
-
-// VPDPBUSD by its name: Highway has no target for AVX2 with AVX-VNNI, nor for AVX-512 with VNNI
-// alone, so that the compiler has no intrinsic for it here.
-#if HWY_TARGET <= HWY_AVX3
-constexpr bool kMayHaveQuadSums = true;
-constexpr int kByteRows = 12;  // of a tile
-HWY_INLINE __m512i add_pairs_of_bytes(__m512i x, __m512i w) { return _mm512_maddubs_epi16(x, w); }
-HWY_INLINE __m512i add_quads_of_bytes(__m512i sum, __m512i x, __m512i w) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
-  return sum;
-}
-#elif HWY_TARGET == HWY_AVX2
-constexpr bool kMayHaveQuadSums = true;
-constexpr int kByteRows = 6;
-HWY_INLINE __m256i add_pairs_of_bytes(__m256i x, __m256i w) { return _mm256_maddubs_epi16(x, w); }
-HWY_INLINE __m256i add_quads_of_bytes(__m256i sum, __m256i x, __m256i w) {
-  __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
-  return sum;
-}
-#else
-constexpr bool kMayHaveQuadSums = false;
-constexpr int kByteRows = 3;
-HWY_INLINE __m128i add_pairs_of_bytes(__m128i x, __m128i w) { return _mm_maddubs_epi16(x, w); }
-#endif
 
 /// VPDPBUSD takes 5 cycles, two of which begin in each: with few sums each is split into parts.
 constexpr int parts_of_sums(int sums) { return sums <= 2 ? 4 : sums <= 6 ? 2 : 1; }
@@ -117,8 +90,8 @@ void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
   };
   // Vectors [first, end) of the panels to a part of the sums; numbers(r): of a row; load(v):
   // weights.
-  const auto add = [&](int part, auto first, auto end, auto&& numbers, auto&& load)
-                       HWY_ATTR __attribute__((always_inline)) {
+  const auto add = [&](int part, auto first, auto end, auto&& numbers, auto&& load) HWY_ATTR
+      __attribute__((always_inline)) {
     hn::Vec<decltype(d8)> weights[kVectors];
 #pragma GCC unroll 4
     for (int v = first; v < end; ++v) weights[v] = load(v);
