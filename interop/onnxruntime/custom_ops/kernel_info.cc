@@ -138,11 +138,11 @@ Status* get_input_name(const KernelInfo* info, size_t index, char* out, size_t* 
 Status* get_output_name(const KernelInfo* info, size_t index, char* out, size_t* size) {
   return guarded([&] { give_text(at(info->outputs, index).name, out, size); });
 }
-Status* get_input_type(const KernelInfo* info, size_t index, TensorType** out) {
-  return guarded([&] { *out = new TensorType(at(info->inputs, index).type); });
+Status* get_input_type(const KernelInfo* info, size_t index, TypeInfo** out) {
+  return guarded([&] { *out = new TypeInfo{.tensor = at(info->inputs, index).type}; });
 }
-Status* get_output_type(const KernelInfo* info, size_t index, TensorType** out) {
-  return guarded([&] { *out = new TensorType(at(info->outputs, index).type); });
+Status* get_output_type(const KernelInfo* info, size_t index, TypeInfo** out) {
+  return guarded([&] { *out = new TypeInfo{.tensor = at(info->outputs, index).type}; });
 }
 Status* get_name(const KernelInfo* info, char* out, size_t* size) {
   return guarded([&] { give_text(info->name, out, size); });

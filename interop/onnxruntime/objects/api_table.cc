@@ -12,12 +12,14 @@ namespace {
 template <size_t Index>
 Status* is_not_there() noexcept {
   return guarded([] {
-    throw ApiError(ErrorCode::kNotImplemented,
-                   "function " + std::to_string(Index) +
-                       " of ONNX Runtime's OrtApi, counted from 0, is "
-                       "not there for libraries of operators in gantry");
+    throw ApiError(ErrorCode::kNotImplemented, "function " + std::to_string(Index) +
+                                                   " of ONNX Runtime's OrtApi, counted from 0, is "
+                                                   "not there in gantry");
   });
 }
+
+// Functions that lead to other tables return null where there is none, not a status.
+const void* no_table() noexcept { return nullptr; }
 
 }  // namespace
 
@@ -26,6 +28,9 @@ ApiTable::ApiTable() {
     return std::array<Function, kSlots>{reinterpret_cast<Function>(&is_not_there<Index>)...};
   }
   (std::make_index_sequence<kSlots>());
+  for (const Slot slot : {Slot::kGetTrainingApi, Slot::kGetModelEditorApi, Slot::kGetCompileApi,
+                          Slot::kGetEpApi, Slot::kGetInteropApi})
+    set(slot, no_table);
 }
 
 }  // namespace gantry::ort

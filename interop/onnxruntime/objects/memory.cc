@@ -49,6 +49,13 @@ Status* get_allocator_type(const MemoryInfo* info, int* out) {
   *out = info->allocator_type;
   return nullptr;
 }
+// Whatever vendor and alignment: see create_memory_info.
+Status* create_memory_info_v2(const char*, int, uint32_t, int32_t, int, size_t, int allocator_type,
+                              MemoryInfo** out) {
+  return create_cpu_memory_info(allocator_type, 0, out);
+}
+int get_device_memory_type(const MemoryInfo*) { return 0; }
+uint32_t get_vendor(const MemoryInfo*) { return 0; }
 void get_device_type(const MemoryInfo*, int* out) { *out = kHostDevice; }
 
 Status* allocator_alloc(Allocator* allocator, size_t bytes, void** out) {
@@ -92,6 +99,9 @@ void add_memory_functions(ApiTable& table) {
   table.set(Slot::kMemoryInfoGetMemType, get_memory_type);
   table.set(Slot::kMemoryInfoGetType, get_allocator_type);
   table.set(Slot::kMemoryInfoGetDeviceType, get_device_type);
+  table.set(Slot::kCreateMemoryInfoV2, create_memory_info_v2);
+  table.set(Slot::kMemoryInfoGetDeviceMemType, get_device_memory_type);
+  table.set(Slot::kMemoryInfoGetVendorId, get_vendor);
   table.set(Slot::kReleaseMemoryInfo, release_memory_info);
   table.set(Slot::kAllocatorAlloc, allocator_alloc);
   table.set(Slot::kAllocatorFree, allocator_free);

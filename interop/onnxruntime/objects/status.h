@@ -18,6 +18,8 @@ enum class ErrorCode : int {
   kNoSuchFile = 3,
   kRuntimeException = 6,
   kNotImplemented = 9,
+  kInvalidGraph = 10,
+  kEpFail = 11,
 };
 
 /// OrtStatus.

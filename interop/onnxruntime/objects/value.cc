@@ -15,8 +15,6 @@
 namespace gantry::ort {
 namespace {
 
-constexpr int kIsTensor = 1;  // ONNXType
-
 [[noreturn]] void fail(const std::string& message) {
   throw ApiError(ErrorCode::kInvalidArgument, message);
 }
@@ -53,21 +51,40 @@ Status* create_tensor_with_data(const MemoryInfo*, void* data, size_t bytes, con
   });
 }
 
-Status* is_tensor(const Value*, int* out) {
-  *out = 1;
+// The allocator gives the memory back when the last value of it is released.
+Status* create_tensor_with_deleter(Allocator* deleter, void* data, size_t bytes,
+                                   const int64_t* shape, size_t rank, int dtype, Value** out) {
+  Status* status = create_tensor_with_data(nullptr, data, bytes, shape, rank, dtype, out);
+  if (status) return status;
+  return guarded([&] {
+    (*out)->memory = {data, [deleter](void* memory) { deleter->release(deleter, memory); }};
+  });
+}
+
+Status* is_tensor(const Value* value, int* out) {
+  *out = value->kind == ValueKind::kTensor ? 1 : 0;
   return nullptr;
 }
-Status* has_value(const Value*, int* out) {
-  *out = 1;
+Status* is_sparse_tensor(const Value*, int* out) {
+  *out = 0;
   return nullptr;
 }
-Status* get_value_type(const Value*, int* out) {
-  *out = kIsTensor;
+Status* has_value(const Value* value, int* out) {
+  *out = value->kind == ValueKind::kUnknown ? 0 : 1;
   return nullptr;
+}
+Status* get_value_type(const Value* value, ValueKind* out) {
+  *out = value->kind;
+  return nullptr;
+}
+
+void expect_tensor(const Value& value) {
+  if (value.kind != ValueKind::kTensor) fail("expected a tensor, found a value of another kind");
 }
 
 Status* get_data(Value* value, void** out) {
   return guarded([&] {
+    expect_tensor(*value);
     if (value->type.dtype == GANTRY_STRING)
       fail("the elements of a tensor of strings are read by GetStringTensorContent");
     *out = value->data;
@@ -81,8 +98,32 @@ Status* get_memory_info(const Value*, const MemoryInfo** out) {
   return nullptr;
 }
 
-Status* get_type(const Value* value, TensorType** out) {
-  return guarded([&] { *out = new TensorType(value->type); });
+Status* get_tensor_type(const Value* value, TensorType** out) {
+  return guarded([&] {
+    expect_tensor(*value);
+    *out = new TensorType(value->type);
+  });
+}
+Status* get_type(const Value* value, TypeInfo** out) {
+  return guarded([&] { *out = new TypeInfo(type_of(*value)); });
+}
+
+/// The element at a position, by its index on each axis.
+Status* get_element(Value* value, const int64_t* position, size_t rank, void** out) {
+  constexpr size_t kByteBits = 8;
+  return guarded([&] {
+    expect_tensor(*value);
+    const std::vector<int64_t>& shape = value->type.shape;
+    const size_t bits = sdk::bits_of(value->type.dtype);
+    if (bits < kByteBits) fail("elements of text or of less than a byte have no address");
+    if (rank != shape.size()) fail("a position on another number of axes than the tensor has");
+    int64_t offset = 0;
+    for (size_t i = 0; i < rank; ++i) {
+      if (position[i] < 0 || position[i] >= shape[i]) fail("a position outside of the tensor");
+      offset = offset * shape[i] + position[i];
+    }
+    *out = static_cast<std::byte*>(value->data) + static_cast<size_t>(offset) * bits / kByteBits;
+  });
 }
 
 Status* fill_strings(Value* value, const char* const* texts, size_t count) {
@@ -174,17 +215,32 @@ std::unique_ptr<Value> Value::make(TensorType type) {
   return value;
 }
 
+TypeInfo type_of(const Value& value) {
+  TypeInfo type{.kind = value.kind, .tensor = value.type};
+  if (value.kind == ValueKind::kSequence) {
+    if (value.items.empty()) fail("the type of an empty sequence is not known");
+    type.inner = std::make_shared<TypeInfo>(type_of(*value.items[0]));
+  } else if (value.kind == ValueKind::kMap) {
+    type.key = value.items[0]->type.dtype;
+    type.inner = std::make_shared<TypeInfo>(type_of(*value.items[1]));
+  }
+  return type;
+}
+
 void add_value_functions(ApiTable& table) {
   table.set(Slot::kCreateTensorAsOrtValue, create_tensor);
   table.set(Slot::kCreateTensorWithDataAsOrtValue, create_tensor_with_data);
+  table.set(Slot::kCreateTensorWithDataAndDeleter, create_tensor_with_deleter);
   table.set(Slot::kIsTensor, is_tensor);
+  table.set(Slot::kIsSparseTensor, is_sparse_tensor);
   table.set(Slot::kHasValue, has_value);
   table.set(Slot::kGetValueType, get_value_type);
   table.set(Slot::kGetTensorMutableData, get_data);
   table.set(Slot::kGetTensorData, get_data);
   table.set(Slot::kGetTensorSizeInBytes, get_size_bytes);
   table.set(Slot::kGetTensorMemoryInfo, get_memory_info);
-  table.set(Slot::kGetTensorTypeAndShape, get_type);
+  table.set(Slot::kGetTensorTypeAndShape, get_tensor_type);
+  table.set(Slot::kTensorAt, get_element);
   table.set(Slot::kGetTypeInfo, get_type);
   table.set(Slot::kFillStringTensor, fill_strings);
   table.set(Slot::kFillStringTensorElement, fill_string);

@@ -38,6 +38,15 @@ struct CustomOp {
   int (*last_version)(const CustomOp*) = nullptr;
 };
 
+/// OrtAllocator.
+struct Allocator {
+  uint32_t version;
+  void* (*allocate)(Allocator*, size_t);
+  void (*release)(Allocator*, void*);
+  Handle (*info)(const Allocator*);
+  void* more[5];  // of later versions
+};
+
 struct ApiBase {
   void* const* (*get_api)(uint32_t version);
   const char* (*get_version)();

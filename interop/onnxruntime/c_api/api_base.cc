@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// libonnxruntime.so.1 over gantry: the one function that programs look for, and the table that it
+// leads to. Any thread.
+#include "c_api/environment.h"
+#include "c_api/run_options.h"
+#include "c_api/session.h"
+#include "c_api/session_options.h"
+#include "c_api/values.h"
+#include "objects/api_table.h"
+
+#define GANTRY_ORT_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace gantry::ort {
+namespace {
+
+/// OrtApiBase.
+struct ApiBase {
+  const ApiTable* (*get_api)(uint32_t version) noexcept;
+  const char* (*get_version)() noexcept;
+};
+
+ApiTable filled_table() {
+  ApiTable table;
+  add_status_functions(table);
+  add_memory_functions(table);
+  add_value_functions(table);
+  add_type_functions(table);
+  add_key_value_functions(table);
+  add_container_functions(table);
+  add_environment_functions(table);
+  add_session_options_functions(table);
+  add_provider_functions(table);
+  add_session_functions(table);
+  add_metadata_functions(table);
+  add_run_options_functions(table);
+  add_run_functions(table);
+  add_binding_functions(table);
+  return table;
+}
+
+// Of the API whose functions the table has room for.
+constexpr uint32_t kNewestApi = 31;
+constexpr const char* kNewestVersion = "1.31.0";
+
+const ApiTable* get_api(uint32_t version) noexcept {
+  static const ApiTable table = filled_table();
+  return version >= 1 && version <= kNewestApi ? &table : nullptr;
+}
+const char* get_version() noexcept { return kNewestVersion; }
+
+}  // namespace
+}  // namespace gantry::ort
+
+GANTRY_ORT_EXPORT const void* OrtGetApiBase() noexcept {
+  static const gantry::ort::ApiBase base = {gantry::ort::get_api, gantry::ort::get_version};
+  return &base;
+}
+
+// A function of its own that older programs call: the CPU is there in any case.
+GANTRY_ORT_EXPORT void* OrtSessionOptionsAppendExecutionProvider_CPU(void*, int) noexcept {
+  return nullptr;
+}
