@@ -2,13 +2,12 @@
 // libonnxruntime.so.1 over gantry: the one function that programs look for, and the table that it
 // leads to. Any thread.
 #include "c_api/environment.h"
+#include "c_api/export.h"
 #include "c_api/run_options.h"
 #include "c_api/session.h"
 #include "c_api/session_options.h"
 #include "c_api/values.h"
 #include "objects/api_table.h"
-
-#define GANTRY_ORT_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace gantry::ort {
 namespace {
@@ -54,9 +53,4 @@ const char* get_version() noexcept { return kNewestVersion; }
 GANTRY_ORT_EXPORT const void* OrtGetApiBase() noexcept {
   static const gantry::ort::ApiBase base = {gantry::ort::get_api, gantry::ort::get_version};
   return &base;
-}
-
-// A function of its own that older programs call: the CPU is there in any case.
-GANTRY_ORT_EXPORT void* OrtSessionOptionsAppendExecutionProvider_CPU(void*, int) noexcept {
-  return nullptr;
 }

@@ -64,9 +64,10 @@ void set_output(IoBinding& binding, const std::string& name, std::optional<Tenso
 Status* bind_output(IoBinding* binding, const char* name, const Value* value) {
   return guarded_call([&] {
     const gantry::Value bound = to_gantry(*value);
-    if (bound.kind() != Kind::kTensor || !value->data) {
+    if (bound.kind() != Kind::kTensor || bound.tensor().data() != value->data || !value->data) {
       throw ApiError(ErrorCode::kInvalidArgument,
-                     "output \"" + std::string(name) + "\": expected a tensor of numbers");
+                     "output \"" + std::string(name) +
+                         "\": expected a tensor of numbers, aligned to its elements");
     }
     set_output(*binding, name, bound.tensor());
   });

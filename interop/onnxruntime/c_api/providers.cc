@@ -8,6 +8,7 @@
 #include <string>
 
 #include "c_api/environment.h"
+#include "c_api/export.h"
 #include "c_api/guard.h"
 #include "c_api/session_options.h"
 
@@ -87,3 +88,14 @@ void add_provider_functions(ApiTable& table) {
 }
 
 }  // namespace gantry::ort
+
+// Functions of their own that programs of before the table's call. The CPU is there in any case.
+GANTRY_ORT_EXPORT void* OrtSessionOptionsAppendExecutionProvider_CPU(void*, int) noexcept {
+  return nullptr;
+}
+GANTRY_ORT_EXPORT void* OrtSessionOptionsAppendExecutionProvider_CUDA(void* options,
+                                                                      int device_id) noexcept {
+  using namespace gantry::ort;
+  const PlainCudaOptions cuda{device_id};
+  return append_plain_cuda(static_cast<SessionSettings*>(options), &cuda);
+}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +19,8 @@ using Names = std::span<const char* const>;
 Inputs inputs_of(Names names, const Value* const* values) {
   Inputs inputs;
   for (size_t i = 0; i < names.size(); ++i) {
+    if (!names[i])
+      throw ApiError(ErrorCode::kInvalidArgument, "expected the name of an input, found null");
     if (!values[i]) {
       throw ApiError(ErrorCode::kInvalidArgument,
                      "input \"" + std::string(names[i]) + "\": expected a value, found null");
@@ -49,7 +52,7 @@ Status* run(LoadedSession* session, const RunSettings* settings, const char* con
             size_t output_count, Value** outputs) {
   return guarded_call([&] {
     const Names wanted(output_names, output_count);
-    for (const char* name : wanted) static_cast<void>(session->output(name));
+    for (const char* name : wanted) static_cast<void>(session->output(name ? name : ""));
     give(*session,
          session->session->run_values(inputs_of({input_names, input_count}, inputs),
                                       options_of(settings)),
@@ -76,6 +79,8 @@ Status* run_async(LoadedSession* session, const RunSettings* settings,
                   const char* const* output_names, size_t output_count, Value** outputs,
                   Callback callback, void* data) {
   return guarded_call([&] {
+    if (std::count(output_names, output_names + output_count, nullptr) > 0)
+      throw ApiError(ErrorCode::kInvalidArgument, "expected the name of an output, found null");
     auto pending = std::make_shared<PendingRun>(output_names, output_count, outputs);
     for (const std::string& name : pending->texts) static_cast<void>(session->output(name));
     session->session->run_async(

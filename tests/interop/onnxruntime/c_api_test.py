@@ -84,8 +84,8 @@ def test_the_program_says_the_same(scenario, make, argument, tmp_path):
     assert said["ours"] == said["theirs"]
 
 
-def test_a_fixed_extent_holds(tmp_path):
-    assert "expected 4" in run(OURS, "options", add(tmp_path), "4")
+def test_a_fixed_extent_is_what_inputs_are_told(tmp_path):
+    assert "the input shapes [4, 3] [2, 3] cannot be broadcast" in run(OURS, "options", add(tmp_path), "4")
 
 
 SLOTS = """
