@@ -50,6 +50,7 @@ const char* get_version() noexcept { return kNewestVersion; }
 }  // namespace
 }  // namespace gantry::ort
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name by which programs find it
 GANTRY_ORT_EXPORT const void* OrtGetApiBase() noexcept {
   static const gantry::ort::ApiBase base = {gantry::ort::get_api, gantry::ort::get_version};
   return &base;

@@ -90,9 +90,11 @@ void add_provider_functions(ApiTable& table) {
 }  // namespace gantry::ort
 
 // Functions of their own that programs of before the table's call. The CPU is there in any case.
+// NOLINTNEXTLINE(readability-identifier-naming): the name by which programs find it
 GANTRY_ORT_EXPORT void* OrtSessionOptionsAppendExecutionProvider_CPU(void*, int) noexcept {
   return nullptr;
 }
+// NOLINTNEXTLINE(readability-identifier-naming): likewise
 GANTRY_ORT_EXPORT void* OrtSessionOptionsAppendExecutionProvider_CUDA(void* options,
                                                                       int device_id) noexcept {
   using namespace gantry::ort;
