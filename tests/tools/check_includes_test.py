@@ -42,7 +42,7 @@ GOOD = {
     "interop/onnxruntime/objects/value.h": "#include <gantry/sdk/mutex.h>\nclass Value {\n};\n",
     "interop/onnxruntime/c_api/run.cc": '#include <gantry/session.h>\n\n#include "objects/value.h"\n',
     "interop/onnxruntime/c_api/CMakeLists.txt": "add_library(gantry_onnxruntime SHARED run.cc)\ntarget_link_libraries(gantry_onnxruntime PRIVATE gantry_core)\n",
-    "interop/onnxruntime/custom_ops/op.h": '#include "objects/value.h"\n',
+    "interop/onnxruntime/custom_ops/op.h": "#include <gantry/sdk/mutex.h>\n",
     "tools/cli/main.cc": "#include <gantry/session.h>\n",
     "tools/cli/CMakeLists.txt": "add_executable(gantry main.cc)\ntarget_link_libraries(gantry PRIVATE gantry::core)\n",
     "tests/core/frame_test.cc": '#include "run/frame.h"\n',
