@@ -44,6 +44,8 @@ def test_multi_head(case, attributes, opset):
 def test_multi_head_over_another_sequence(opset):
     inputs = {"query": random(B, S, N * W), "key": random(B, N, 7, W), "value": random(B, N, 7, W, seed=2)}
     check(*model_of("MultiHeadAttention", inputs, {"y": TensorProto.FLOAT}, opset=opset, num_heads=N))
+    inputs["bias"] = random(3 * N * W)  # that of keys and values is in them
+    check(*model_of("MultiHeadAttention", inputs, {"y": TensorProto.FLOAT}, opset=opset, num_heads=N))
     inputs = {"query": random(B, S, N * W), "key": random(B, 7, N * W), "value": random(B, 7, N * 3, seed=2), "bias": random(2 * N * W + 3 * N)}
     check(*model_of("MultiHeadAttention", inputs, {"y": TensorProto.FLOAT}, opset=opset, num_heads=N))
 

@@ -44,10 +44,10 @@ bool split_inputs(AttentionBody& body, const BodyContext& context, std::string (
   }
   if (query_rank != 3 || !context.hasInput(kKey) || !context.hasInput(kValue))
     return body.refuse("expected a query of known rank 3 with key and value, or of rank 5");
-  const int count = key_rank == 4 ? 1 : 3;  // keys of another sequence are by head already
+  // Keys of another sequence are by head already, and their bias is in them: ONNX Runtime adds that
+  // of the queries alone.
+  const int count = key_rank == 4 ? 1 : 3;
   if (key_rank != 3 && key_rank != 4) return body.refuse("key: expected a known rank of 3, 4 or 5");
-  if (has_bias && count == 1)
-    return body.refuse("a bias of keys that have heads already is not supported");
   body.split_projections(count, has_bias, parts);
   return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,22 +17,60 @@ namespace {
 
 using Names = std::span<const char* const>;
 
-Inputs inputs_of(Names names, const Value* const* values) {
-  Inputs inputs;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (!names[i])
-      throw ApiError(ErrorCode::kInvalidArgument, "expected the name of an input, found null");
-    if (!values[i]) {
-      throw ApiError(ErrorCode::kInvalidArgument,
-                     "input \"" + std::string(names[i]) + "\": expected a value, found null");
-    }
-    inputs[names[i]] = to_gantry(*values[i]);
+const Value& input_at(Names names, const Value* const* values, size_t index) {
+  if (!names[index])
+    throw ApiError(ErrorCode::kInvalidArgument, "expected the name of an input, found null");
+  if (!values[index]) {
+    throw ApiError(ErrorCode::kInvalidArgument,
+                   "input \"" + std::string(names[index]) + "\": expected a value, found null");
   }
-  return inputs;
+  return *values[index];
+}
+
+void bind(Binding& binding, Names names, const Value* const* values, size_t index) {
+  const gantry::Value value = to_gantry(input_at(names, values, index));
+  binding.input(names[index], value);
 }
 
 RunOptions options_of(const RunSettings* settings) {
   return {.cancel = settings ? &settings->is_ended : nullptr, .timeout_ns = {}};
+}
+
+/// The tensor of a value that the program gave for an output, if a run can write to it in place.
+std::optional<Tensor> writable(const Value& value) {
+  if (value.kind != ValueKind::kTensor || !value.data) return std::nullopt;
+  Tensor tensor = to_gantry(value).tensor();
+  return tensor.data() == value.data ? std::optional(std::move(tensor)) : std::nullopt;
+}
+
+// An output that the program gave a tensor for is written there, over an input of the same memory
+// if the model lets it (a key-value cache). Else the program gets a new value.
+Status* run(LoadedSession* session, const RunSettings* settings, const char* const* input_names,
+            const Value* const* inputs, size_t input_count, const char* const* output_names,
+            size_t output_count, Value** outputs) {
+  return guarded_call([&] {
+    const Names given(input_names, input_count);
+    const Names wanted(output_names, output_count);
+    Binding binding(*session->session);
+    for (size_t i = 0; i < given.size(); ++i) bind(binding, given, inputs, i);
+    std::vector<bool> is_bound(wanted.size());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      static_cast<void>(session->output(wanted[i] ? wanted[i] : ""));
+      const std::optional<Tensor> target = outputs[i] ? writable(*outputs[i]) : std::nullopt;
+      is_bound[i] = target.has_value();
+      if (target) binding.output(wanted[i], *target);
+    }
+    binding.run(options_of(settings));
+    std::vector<std::unique_ptr<Value>> made(wanted.size());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (is_bound[i]) continue;
+      made[i] = from_gantry(binding.result(wanted[i]));
+      if (outputs[i]) copy_elements(*made[i], *outputs[i], wanted[i]);
+    }
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (!outputs[i]) outputs[i] = made[i].release();
+    }
+  });
 }
 
 /// Gives the named outputs to the program: new values where it gave none, else in its own.
@@ -45,19 +84,6 @@ void give(const LoadedSession& session, const std::vector<gantry::Value>& result
   for (size_t i = 0; i < names.size(); ++i) {
     if (!outputs[i]) outputs[i] = made[i].release();
   }
-}
-
-Status* run(LoadedSession* session, const RunSettings* settings, const char* const* input_names,
-            const Value* const* inputs, size_t input_count, const char* const* output_names,
-            size_t output_count, Value** outputs) {
-  return guarded_call([&] {
-    const Names wanted(output_names, output_count);
-    for (const char* name : wanted) static_cast<void>(session->output(name ? name : ""));
-    give(*session,
-         session->session->run_values(inputs_of({input_names, input_count}, inputs),
-                                      options_of(settings)),
-         wanted, outputs);
-  });
 }
 
 using Callback = void (*)(void* data, Value** outputs, size_t count, Status* status);
@@ -83,8 +109,14 @@ Status* run_async(LoadedSession* session, const RunSettings* settings,
       throw ApiError(ErrorCode::kInvalidArgument, "expected the name of an output, found null");
     auto pending = std::make_shared<PendingRun>(output_names, output_count, outputs);
     for (const std::string& name : pending->texts) static_cast<void>(session->output(name));
+    const Names given(input_names, input_count);
+    Inputs values;
+    for (size_t i = 0; i < given.size(); ++i) {
+      gantry::Value value = to_gantry(input_at(given, inputs, i));
+      values[given[i]] = std::move(value);
+    }
     session->session->run_async(
-        inputs_of({input_names, input_count}, inputs),
+        std::move(values),
         [session, pending, callback, data](std::vector<Tensor> tensors, std::exception_ptr error) {
           Status* status = guarded_call([&] {
             if (error) std::rethrow_exception(error);

@@ -129,6 +129,18 @@ int run_in_place(const std::string& model, const std::string&) {
   return 0;
 }
 
+/// The output over the input, as a key-value cache.
+int run_over(const std::string& model, const std::string&) {
+  Session s;
+  s.load(model);
+  const Feed feed(s);
+  std::vector<Handle> results = {feed.values[0]};
+  for (int i = 0; i < 3; ++i) check(feed.run(s, nullptr, results));
+  print_value(feed.values[0]);
+  std::cout << '\n';
+  return 0;
+}
+
 /// Codes of what goes wrong.
 int errors(const std::string& model, const std::string&) {
   Session s;
@@ -394,7 +406,7 @@ int run_scenario(const std::string& name, const std::string& model, const std::s
       {"describe", describe},     {"run", run_model},   {"bytes", run_bytes},
       {"in_place", run_in_place}, {"errors", errors},   {"options", options},
       {"binding", binding},       {"async", run_async}, {"sequence", sequence},
-      {"files", files},           {"objects", objects}};
+      {"files", files},           {"objects", objects}, {"over", run_over}};
   return kScenarios.at(name)(model, argument);
 }
 

@@ -70,7 +70,7 @@ def run(library, scenario, model, argument=""):
 
 @pytest.mark.parametrize("scenario, make, argument", [
     ("describe", add, ""), ("describe", defaults, ""), ("describe", maps, ""), ("describe", sequence, ""), ("run", add, ""), ("run", defaults, ""),
-    ("run", strings, ""), ("run", maps, ""), ("bytes", add, ""), ("in_place", add, ""), ("errors", add, ""), ("options", add, "2"), ("binding", add, ""),
+    ("run", strings, ""), ("run", maps, ""), ("bytes", add, ""), ("in_place", add, ""), ("errors", add, ""), ("over", defaults, ""), ("options", add, "2"), ("binding", add, ""),
     ("async", add, ""), ("sequence", sequence, ""), ("files", add, "FOLDER"), ("objects", add, ""),
     ("objects", unknown_rank, ""), ("describe", unknown_rank, ""),
 ])
