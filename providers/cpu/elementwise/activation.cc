@@ -159,14 +159,16 @@ struct Gelu {
 };
 
 /// Shrink (opset 9): x + bias below -lambd, x - bias above lambd, else 0. Results of integers are
-/// truncated.
+/// truncated; those of up to 16 bits are computed in f32, as in ONNX Runtime, whose rounding decides
+/// where the bias is tiny.
 struct Shrink {
   explicit Shrink(const sdk::NodeView& node)
       : lambd(node.get_float("lambd", 0.5F)), bias(node.get_float("bias", 0.0F)) {}
   template <class T>
   T operator()(T x) const {
     if constexpr (std::is_integral_v<T>) {
-      return to_integer<T>(shrunk(static_cast<double>(x)));
+      using Real = std::conditional_t<sizeof(T) <= sizeof(int16_t), float, double>;
+      return to_integer<T>(shrunk(static_cast<Real>(x)));
     } else {
       return shrunk(x);
     }

@@ -127,6 +127,16 @@ def test_selu_of_version_1_has_its_own_defaults():
     assert not np.array_equal(results[0][0], results[1][0])
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16])
+@pytest.mark.parametrize("bias", [2.0**-9, 1e-5, 0.6])
+def test_shrink_of_small_integers_is_computed_in_floats(dtype, bias):
+    """A tiny bias is rounded away where a float has no room for it, and only there."""
+    info = np.iinfo(dtype)
+    x = np.unique(np.linspace(info.min, info.max, 999).astype(dtype))
+    model, feeds = node_model("Shrink", [x], [element_type(x)], 9, {"bias": bias, "lambd": 1.0})
+    compare(run_gantry(model, feeds), run_oracle(model, feeds), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("op, version, name, attributes", cases_of(BINARY))
 def test_binary(op, version, name, attributes):
     a = sample(name, (3, 5, 7), seed=1, low=0.2 if op == "Pow" else -3.0)
