@@ -159,8 +159,8 @@ struct Gelu {
 };
 
 /// Shrink (opset 9): x + bias below -lambd, x - bias above lambd, else 0. Results of integers are
-/// truncated; those of up to 16 bits are computed in f32, as in ONNX Runtime, whose rounding decides
-/// where the bias is tiny.
+/// truncated; those of up to 16 bits are computed in f32, as in ONNX Runtime, whose rounding
+/// decides where the bias is tiny.
 struct Shrink {
   explicit Shrink(const sdk::NodeView& node)
       : lambd(node.get_float("lambd", 0.5F)), bias(node.get_float("bias", 0.0F)) {}
