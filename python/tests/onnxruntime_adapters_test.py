@@ -107,6 +107,13 @@ def test_broken_files_are_refused(tmp_path):
             assert str(file) in str(error)
 
 
+def test_elements_are_aligned_in_the_file(tmp_path):
+    """To 8 bytes, wherever names and other elements end: who maps the file reads them in place."""
+    for length in range(1, 9):
+        export(gantry.onnxruntime, tmp_path / "adapter", **{"n" * length: np.arange(length, dtype=np.uint8), "b": B})
+        assert (tmp_path / "adapter").read_bytes().index(B.tobytes()) % 8 == 0
+
+
 def test_text_is_refused(tmp_path):
     with pytest.raises(gantry.UnsupportedError, match="parameter words: expected numbers, found text"):
         export(gantry.onnxruntime, tmp_path / "adapter", words=np.array(["a"]))

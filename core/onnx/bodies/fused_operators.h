@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused operators that ONNX Runtime's optimizer writes to an optimized model: FusedConv, FusedGemm,
-// FusedMatMul of com.microsoft.
+// FusedMatMul of com.microsoft; and SparseToDenseMatMul, which is FusedMatMul here.
 #pragma once
 
 #include <onnx/defs/schema.h>

@@ -37,15 +37,11 @@ ApiTable filled_table() {
   return table;
 }
 
-// Of the API whose functions the table has room for.
-constexpr uint32_t kNewestApi = 31;
-constexpr const char* kNewestVersion = "1.31.0";
-
 const ApiTable* get_api(uint32_t version) noexcept {
   static const ApiTable table = filled_table();
-  return version >= 1 && version <= kNewestApi ? &table : nullptr;
+  return version >= 1 && version <= kApiVersion ? &table : nullptr;
 }
-const char* get_version() noexcept { return kNewestVersion; }
+const char* get_version() noexcept { return kVersionText; }
 
 }  // namespace
 }  // namespace gantry::ort

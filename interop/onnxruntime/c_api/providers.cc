@@ -17,7 +17,7 @@ namespace {
 
 /// OrtCUDAProviderOptionsV2, which programs see as an opaque object.
 struct CudaOptions {
-  int device_id = 0;
+  std::string device_id = "0";
 };
 
 /// OrtCUDAProviderOptions, of which only the first member is read.
@@ -61,7 +61,7 @@ Status* append_plain_cuda(SessionSettings* options, const PlainCudaOptions* cuda
   return guarded_call([&] { prefer(*options, "CUDA", std::to_string(cuda->device_id)); });
 }
 Status* append_cuda(SessionSettings* options, const CudaOptions* cuda) {
-  return guarded_call([&] { prefer(*options, "CUDA", std::to_string(cuda->device_id)); });
+  return guarded_call([&] { prefer(*options, "CUDA", cuda->device_id); });
 }
 Status* create_cuda(CudaOptions** out) {
   return guarded_call([&] { *out = new CudaOptions; });
@@ -70,7 +70,7 @@ Status* update_cuda(CudaOptions* options, const char* const* keys, const char* c
                     size_t count) {
   return guarded_call([&] {
     for (size_t i = 0; i < count; ++i) {
-      if (std::string_view(keys[i]) == "device_id") options->device_id = std::stoi(values[i]);
+      if (std::string_view(keys[i]) == "device_id") options->device_id = values[i];
     }
   });
 }

@@ -43,6 +43,17 @@ std::optional<Tensor> writable(const Value& value) {
   return tensor.data() == value.data ? std::optional(std::move(tensor)) : std::nullopt;
 }
 
+/// Gives results to the program: in its own values where it gave some, else as they are. `made`: of
+/// each name; null: the run has written to the program's value.
+void give(std::vector<std::unique_ptr<Value>> made, Names names, Value** outputs) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (made[i] && outputs[i]) copy_elements(*made[i], *outputs[i], names[i]);
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!outputs[i]) outputs[i] = made[i].release();
+  }
+}
+
 // An output that the program gave a tensor for is written there, over an input of the same memory
 // if the model lets it (a key-value cache). Else the program gets a new value.
 Status* run(LoadedSession* session, const RunSettings* settings, const char* const* input_names,
@@ -63,27 +74,10 @@ Status* run(LoadedSession* session, const RunSettings* settings, const char* con
     binding.run(options_of(settings));
     std::vector<std::unique_ptr<Value>> made(wanted.size());
     for (size_t i = 0; i < wanted.size(); ++i) {
-      if (is_bound[i]) continue;
-      made[i] = from_gantry(binding.result(wanted[i]));
-      if (outputs[i]) copy_elements(*made[i], *outputs[i], wanted[i]);
+      if (!is_bound[i]) made[i] = from_gantry(binding.result(wanted[i]));
     }
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      if (!outputs[i]) outputs[i] = made[i].release();
-    }
+    give(std::move(made), wanted, outputs);
   });
-}
-
-/// Gives the named outputs to the program: new values where it gave none, else in its own.
-void give(const LoadedSession& session, const std::vector<gantry::Value>& results, Names names,
-          Value** outputs) {
-  std::vector<std::unique_ptr<Value>> made(names.size());
-  for (size_t i = 0; i < names.size(); ++i) {
-    made[i] = from_gantry(results[session.output(names[i])]);
-    if (outputs[i]) copy_elements(*made[i], *outputs[i], names[i]);
-  }
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (!outputs[i]) outputs[i] = made[i].release();
-  }
 }
 
 using Callback = void (*)(void* data, Value** outputs, size_t count, Status* status);
@@ -120,7 +114,10 @@ Status* run_async(LoadedSession* session, const RunSettings* settings,
         [session, pending, callback, data](std::vector<Tensor> tensors, std::exception_ptr error) {
           Status* status = guarded_call([&] {
             if (error) std::rethrow_exception(error);
-            give(*session, {tensors.begin(), tensors.end()}, pending->names, pending->outputs);
+            std::vector<std::unique_ptr<Value>> made;
+            for (const std::string& name : pending->texts)
+              made.push_back(from_gantry(tensors[session->output(name)]));
+            give(std::move(made), pending->names, pending->outputs);
           });
           callback(data, status ? nullptr : pending->outputs, status ? 0 : pending->names.size(),
                    status);

@@ -48,6 +48,8 @@ Status* create(const Environment* environment, const char* path, const SessionSe
 Status* create_from_bytes(const Environment* environment, const void* bytes, size_t size,
                           const SessionSettings* settings, LoadedSession** out) {
   return guarded_call([&] {
+    if (size == 0)
+      throw ApiError(ErrorCode::kInvalidArgument, "expected the bytes of a model, found none");
     auto loaded = std::make_unique<LoadedSession>();
     const auto* first = static_cast<const std::byte*>(bytes);
     loaded->model.assign(first, first + size);

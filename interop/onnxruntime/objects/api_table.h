@@ -14,8 +14,8 @@ namespace gantry::ort {
 
 /// The version of the API whose order the slots are in, and what a program that asks for the
 /// version of ONNX Runtime is told.
-inline constexpr uint32_t kApiVersion = 29;
-inline constexpr const char* kVersionText = "1.29.0";
+inline constexpr uint32_t kApiVersion = 31;
+inline constexpr const char* kVersionText = "1.31.0";
 
 class ApiTable {
  public:

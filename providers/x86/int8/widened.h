@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // int8 convolutions and matmuls on CPUs without VNNI, with exact sums. VPMADDUBSW, which those CPUs
 // have, adds two products in 16 bits and saturates. Weights with few pairs that could saturate are
-// packed so that none does (byte_panels.h). With other weights int8 is widened to int16, and two
-// products are added in 32 bits. Written once with Highway for all instruction sets
-// (simd/instructions.h). Pure functions, from any thread.
+// packed so that none does (byte_panels.h); with VPDPBUSD (AVX-VNNI) none could. With other weights
+// int8 is widened to int16, and two products are added in 32 bits. Written once with Highway for
+// all instruction sets (simd/instructions.h). Pure functions, from any thread.
 #pragma once
 
 #include <cstdint>

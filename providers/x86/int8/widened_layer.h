@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An int8 convolution or matmul layer with exact sums on CPUs without VNNI (widened.h): its packed
-// weights, scales, bias and epilogue. Immutable once packed.
+// An int8 convolution or matmul layer with exact sums on CPUs without VNNI, or by AVX-VNNI
+// (widened.h): its packed weights, scales, bias and epilogue. Immutable once packed.
 #pragma once
 
 #include <gantry/sdk/blob.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul, Gemm and QLinearMatMul of int8 rows with a constant matrix, with exact sums on CPUs
-// without VNNI.
+// without VNNI, and by AVX-VNNI.
 #include "fuse/kernels.h"
 #include "int8/widened_layer.h"
 #include "matmul/implementations.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMulInteger where oneDNN's sums, or its zero-point compensation, would not be exact.
+// MatMulInteger where oneDNN's sums, or its zero-point compensation, would not be exact; and by
+// AVX-VNNI.
 #include <algorithm>
 
 #include "int8/widened_layer.h"

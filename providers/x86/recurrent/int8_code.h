@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An LSTM with int8 weights and dynamic quantization: the input, and the states of each step, are
 // quantized to u8 with one scale and zero point, and multiplied with exact integer sums, by AMX, by
-// VNNI, or without either (int8/byte_panels.h). Pure functions, from any thread.
+// AVX-512 VNNI, or without either (int8/byte_panels.h). Pure functions, from any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ constexpr int kInt8Gates = static_cast<int>(gates_of(CellKind::kLstm));
 /// Packed weights of one direction (recurrent/int8_weights.h): a panel for each gate of each block
 /// of units, padded with zeros.
 struct Int8Gates {
-  /// with VNNI or AMX: [blocks, quads / quads_of_step, gates, quads_of_step, kUnitBlock, 4]
+  /// with AVX-512 VNNI or AMX: [blocks, quads / quads_of_step, gates, quads_of_step, kUnitBlock, 4]
   const int8_t* weights = nullptr;
-  BytePanels panels;              ///< without VNNI, instead of `weights`: of all directions
+  BytePanels panels;              ///< without them, instead of `weights`: of all directions
   int64_t first_panel = 0;        ///< of this direction in `panels`
   const int32_t* sums = nullptr;  ///< [blocks, gates, kUnitBlock]: sums of each column's weights
   const float* scales = nullptr;  ///< [blocks, gates, kUnitBlock]

@@ -52,11 +52,13 @@ class AdapterFormat:
 
     @staticmethod
     def read_adapter(file_path: str | os.PathLike[str]) -> "AdapterFormat":
-        """Raises NotFoundError: no such file; InvalidModelError: it is no adapter; UnavailableError: the package flatbuffers is missing."""
+        """Raises NotFoundError: no such file; InvalidModelError: it is no adapter; UnavailableError: the file cannot be read, or the package
+        flatbuffers is missing."""
         try:
             content = pathlib.Path(file_path).read_bytes()
         except OSError as error:
-            raise NotFoundError(f"{os.fspath(file_path)}: {error.strerror}") from error
+            kind = NotFoundError if isinstance(error, FileNotFoundError) else UnavailableError
+            raise kind(f"{os.fspath(file_path)}: {error.strerror}") from error
         table = _flatbuffers().table
         if content[4:8] != _IDENTIFIER:
             raise InvalidModelError(f"{os.fspath(file_path)}: expected an adapter, whose file has TORT in its bytes 4 to 7, found {content[4:8]!r}")

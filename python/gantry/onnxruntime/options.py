@@ -153,7 +153,7 @@ class SessionOptions:
             self.add_provider(device.ep_name, {**device.ep_options, **(provider_options or {})})
 
     def set_provider_selection_policy(self, policy: OrtExecutionProviderDevicePolicy) -> None:
-        """Appends every device that the policy prefers: all but the CPU, or, by PREFER_CPU and those that save power, none. The CPU is last always."""
+        """Appends every device but the CPU, by PREFER_GPU and MAX_PERFORMANCE; by the other policies none. The CPU comes last always."""
         if policy in (OrtExecutionProviderDevicePolicy.PREFER_GPU, OrtExecutionProviderDevicePolicy.MAX_PERFORMANCE):
             for device in get_ep_devices():
                 if device.device.type != OrtHardwareDeviceType.CPU:
