@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "c_api/values.h"
 
-#include <gantry/sdk/bits.h>
-
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "c_api/borrow.h"
 #include "c_api/guard.h"
 #include "objects/memory.h"
 
@@ -17,22 +15,10 @@ namespace {
   throw ApiError(ErrorCode::kInvalidArgument, message);
 }
 
-/// What gantry asks of the address of borrowed elements.
-size_t alignment_of(uint32_t dtype) {
-  constexpr uint64_t kByteBits = 8;
-  constexpr uint64_t kMost = 8;
-  return static_cast<size_t>(std::clamp<uint64_t>(sdk::bits_of(dtype) / kByteBits, 1, kMost));
-}
-
 Tensor to_tensor(const Value& value) {
   const auto dtype = static_cast<DType>(value.type.dtype);
   if (dtype == DType::kString) return {value.type.shape, value.texts};
-  const size_t bytes = value.size_bytes();
-  if (reinterpret_cast<uintptr_t>(value.data) % alignment_of(value.type.dtype) == 0)
-    return Tensor::borrow(dtype, value.type.shape, value.data, bytes, value.memory);
-  Tensor copy(dtype, value.type.shape);
-  std::memcpy(copy.data(), value.data, bytes);
-  return copy;
+  return borrow_or_copy(dtype, value.type.shape, value.data, value.memory);
 }
 
 std::unique_ptr<Value> of_tensor(Tensor tensor) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of ONNX Runtime's OrtApi that gantry has, by their place in it. The order is the
-// API's and never changes; it grows at the end.
+// The functions of ONNX Runtime's OrtApi that gantry has or calls, by their place in it. The order
+// is the API's and never changes; it grows at the end.
 #pragma once
 
 #include <cstdint>
 
 namespace gantry::ort {
 
-/// The slots that have a function here, by their place in OrtApi.
+/// Slots, by their place in OrtApi.
 enum class Slot : uint16_t {
   kCreateStatus = 0,
   kGetErrorCode = 1,
@@ -211,10 +211,13 @@ enum class Slot : uint16_t {
   kRunAsync = 260,
   kKernelContextGetResource = 265,
   kSetSymbolicDimensions = 271,
+  kReadOpAttr = 272,
   kSetDeterministicCompute = 273,
   kKernelContextParallelFor = 274,
   kKernelContextGetScratchBuffer = 277,
   kKernelInfoGetAllocator = 278,
+  kGetValueInfoName = 289,
+  kGetValueInfoTypeInfo = 290,
   kGetModelEditorApi = 291,
   kCreateTensorWithDataAndDeleter = 292,
   kSetLoadCancellationFlag = 293,
@@ -225,11 +228,43 @@ enum class Slot : uint16_t {
   kGetKeyValuePairs = 298,
   kRemoveKeyValuePair = 299,
   kReleaseKeyValuePairs = 300,
+  kHardwareDeviceType = 307,
   kGetEpApi = 317,
   kGetTensorSizeInBytes = 318,
   kCreateMemoryInfoV2 = 320,
   kMemoryInfoGetDeviceMemType = 321,
   kMemoryInfoGetVendorId = 322,
+  kValueInfoGetInitializerValue = 326,
+  kValueInfoIsConstantInitializer = 331,
+  kGraphGetOnnxIrVersion = 335,
+  kGraphGetNumOperatorSets = 336,
+  kGraphGetOperatorSets = 337,
+  kGraphGetNumInputs = 338,
+  kGraphGetInputs = 339,
+  kGraphGetNumOutputs = 340,
+  kGraphGetOutputs = 341,
+  kGraphGetNumInitializers = 342,
+  kGraphGetInitializers = 343,
+  kGraphGetNumNodes = 344,
+  kGraphGetNodes = 345,
+  kGraphGetParentNode = 346,
+  kNodeGetName = 349,
+  kNodeGetOperatorType = 350,
+  kNodeGetDomain = 351,
+  kNodeGetNumInputs = 353,
+  kNodeGetInputs = 354,
+  kNodeGetNumOutputs = 355,
+  kNodeGetOutputs = 356,
+  kNodeGetNumImplicitInputs = 357,
+  kNodeGetImplicitInputs = 358,
+  kNodeGetNumAttributes = 359,
+  kNodeGetAttributes = 360,
+  kOpAttrGetTensorAttributeAsOrtValue = 362,
+  kOpAttrGetType = 363,
+  kOpAttrGetName = 364,
+  kNodeGetNumSubgraphs = 365,
+  kNodeGetSubgraphs = 366,
+  kNodeGetEpName = 368,
   kGetRunConfigEntry = 373,
   kGetTensorData = 378,
   kGetSessionOptionsConfigEntries = 379,

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin_ep/compiled_graph.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "plugin_ep/host_types.h"
+
+namespace gantry::ort {
+namespace {
+
+host::Status* use_self(ComputeInfo* self, host::ComputeContext*, void** state) noexcept {
+  *state = self;
+  return nullptr;
+}
+
+/// Copies, as ONNX Runtime may free its initializers once the graph is compiled.
+std::map<std::string, Value> copies_of(const std::map<std::string, Value>& values) {
+  std::map<std::string, Value> copies;
+  for (const auto& [name, value] : values) {
+    const Tensor tensor = value.tensor();
+    if (tensor.dtype() == DType::kString) {
+      copies[name] = tensor;
+      continue;
+    }
+    Tensor copy(tensor.dtype(), tensor.shape());
+    if (tensor.size_bytes() > 0) std::memcpy(copy.data(), tensor.data(), tensor.size_bytes());
+    copies[name] = copy;
+  }
+  return copies;
+}
+
+bool is_known(const ValueInfo& info) {
+  return info.kind == Kind::kTensor && info.dtype != DType::kString && info.has_rank &&
+         std::all_of(info.shape.begin(), info.shape.end(),
+                     [](int64_t extent) { return extent >= 0; });
+}
+
+}  // namespace
+
+CompiledGraph::CompiledGraph(const HostApi& api, const host::Graph* graph, const host::Node* fused,
+                             const std::shared_ptr<Runtime>& runtime, const EpOptions& options)
+    : ComputeInfo{kStructVersion, use_self,
+                  [](ComputeInfo*, void* state, host::KernelContext* context) noexcept {
+                    auto* self = static_cast<CompiledGraph*>(static_cast<ComputeInfo*>(state));
+                    return guarded_by(self->api_, [&] { self->run(context); });
+                  },
+                  [](ComputeInfo*, void*) noexcept {}},
+      api_(api),
+      runtime_(runtime) {
+  const NodeValues values = values_of(api, fused);
+  GraphModel model(api, graph);
+  for (const auto* node :
+       api.list<host::Node>(Slot::kGraphGetNumNodes, Slot::kGraphGetNodes, graph))
+    model.add(node);
+  std::vector<std::string> outputs;
+  for (const std::string& name : values.outputs) {
+    if (!name.empty()) outputs.push_back(name);
+  }
+  model.finish(outputs);
+  bytes_ = model.model().SerializeAsString();
+  SessionOptions settings = session_options(options);
+  settings.initializers = copies_of(model.initializers());
+  session_ = std::make_unique<Session>(*runtime_, ModelSource{std::as_bytes(std::span(bytes_)), {}},
+                                       settings);
+
+  // ONNX Runtime's fused node may have inputs that gantry has as constants, or found to be unused.
+  for (const ValueInfo& input : session_->inputs()) {
+    const auto found = std::find(values.inputs.begin(), values.inputs.end(), input.name);
+    if (found == values.inputs.end()) continue;
+    inputs_.push_back({input.name, static_cast<size_t>(found - values.inputs.begin()), {}});
+  }
+  for (const ValueInfo& output : session_->outputs()) {
+    const auto found = std::find(values.outputs.begin(), values.outputs.end(), output.name);
+    outputs_.push_back({output.name, static_cast<size_t>(found - values.outputs.begin()),
+                        output.shape, is_known(output)});
+  }
+}
+
+std::unique_ptr<Binding> CompiledGraph::take() {
+  const sdk::MutexLock lock(mutex_);
+  if (idle_.empty()) return std::make_unique<Binding>(*session_);
+  std::unique_ptr<Binding> binding = std::move(idle_.back());
+  idle_.pop_back();
+  return binding;
+}
+
+void CompiledGraph::run(host::KernelContext* context) {
+  // One that failed is not used again.
+  std::unique_ptr<Binding> binding = take();
+  for (const Port& input : inputs_) {
+    const auto* value =
+        api_.value<const host::Value*>(Slot::kKernelContextGetInput, context, input.index);
+    binding->input(input.name, tensor_of(api_, value));
+  }
+  std::vector<bool> is_bound(outputs_.size());
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].is_fixed) is_bound[i] = bind(*binding, context, outputs_[i]);
+  }
+  binding->run();
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const Port& output = outputs_[i];
+    if (!is_bound[i]) give(context, output.index, binding->result(output.name).tensor());
+  }
+  const sdk::MutexLock lock(mutex_);
+  idle_.push_back(std::move(binding));
+}
+
+bool CompiledGraph::bind(Binding& binding, host::KernelContext* context, const Port& output) const {
+  const auto* value = api_.value<host::Value*>(Slot::kKernelContextGetOutput, context, output.index,
+                                               output.shape.data(), output.shape.size());
+  const Tensor tensor = tensor_of(api_, value);
+  const bool is_in_place = tensor.data() == api_.value<void*>(Slot::kGetTensorMutableData, value);
+  if (is_in_place) binding.output(output.name, tensor);
+  return is_in_place;
+}
+
+void CompiledGraph::give(host::KernelContext* context, size_t index, const Tensor& tensor) const {
+  const std::vector<int64_t>& shape = tensor.shape();
+  auto* value = api_.value<host::Value*>(Slot::kKernelContextGetOutput, context, index,
+                                         shape.data(), shape.size());
+  if (tensor.dtype() == DType::kString) {
+    std::vector<const char*> texts;
+    texts.reserve(tensor.strings().size());
+    for (const std::string& text : tensor.strings()) texts.push_back(text.c_str());
+    api_.call(Slot::kFillStringTensor, value, texts.data(), texts.size());
+  } else if (tensor.size_bytes() > 0) {
+    std::memcpy(api_.value<void*>(Slot::kGetTensorMutableData, value), tensor.data(),
+                tensor.size_bytes());
+  }
+}
+
+}  // namespace gantry::ort
