@@ -134,6 +134,8 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
           std::move(others), budget, subject_);
     }
     files_ = guard_files(*built.program, preference, cache.watch());
+    // Nothing plans it again, and it holds initializers that the application gave.
+    if (!open_plans_) planned_.model.reset();
     executor = std::make_unique<Executor>(std::move(built.program), std::move(built.devices),
                                           threads, trace_.get(), std::move(running));
   } catch (const Error& error) {

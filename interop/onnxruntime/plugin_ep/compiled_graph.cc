@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin_ep/compiled_graph.h"
 
+#include <malloc.h>
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -89,6 +90,8 @@ std::unique_ptr<Binding> CompiledGraph::take() {
 }
 
 void CompiledGraph::run(host::KernelContext* context) {
+  // The weights that ONNX Runtime has freed since the graph was compiled would stay with the heap.
+  std::call_once(first_run_, [] { malloc_trim(0); });
   // One that failed is not used again.
   std::unique_ptr<Binding> binding = take();
   for (const Port& input : inputs_) {

@@ -6,6 +6,7 @@
 #include <gantry/session.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ class CompiledGraph : public ComputeInfo {
   std::unique_ptr<Session> session_;
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
+  std::once_flag first_run_;
   sdk::Mutex mutex_;
   std::vector<std::unique_ptr<Binding>> idle_ GANTRY_GUARDED_BY(mutex_);
 };
