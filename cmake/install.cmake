@@ -35,7 +35,7 @@ install(DIRECTORY core/include/gantry DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} CO
 install(TARGETS gantry RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT gantry)
 install(TARGETS gantry_probe gantry_worker RUNTIME DESTINATION ${beside_core} COMPONENT gantry)
 install(TARGETS gantry_digest LIBRARY DESTINATION ${beside_core} COMPONENT gantry)
-install(TARGETS gantry_onnxruntime LIBRARY DESTINATION ${beside_core}/onnxruntime COMPONENT gantry)
+install(TARGETS gantry_onnxruntime gantry_onnxruntime_ep LIBRARY DESTINATION ${beside_core}/onnxruntime COMPONENT gantry)
 install(TARGETS ${providers} ${parts} LIBRARY DESTINATION ${beside_core}/providers.d COMPONENT gantry)
 install(FILES ${beside} DESTINATION ${beside_core}/providers.d COMPONENT gantry)
 install(FILES ${manifests} DESTINATION ${beside_core}/providers.d COMPONENT gantry)

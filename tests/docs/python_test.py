@@ -3,6 +3,7 @@
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -21,3 +22,11 @@ def test_examples():
     for lines in printed:
         assert lines in done.stdout
     assert "data_0 tensor float32 [1, 3, 224, 224]\n" in done.stdout
+
+
+def test_a_provider_of_onnxruntime(tmp_path):
+    text = (ROOT / "docs" / "onnxruntime-provider.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    shutil.copy(ROOT / "build" / "models" / "onnx" / "light_squeezenet.onnx", tmp_path / "model.onnx")
+    done = subprocess.run([sys.executable, "-c", example + "print(session.get_providers())"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "['GantryExecutionProvider', 'CPUExecutionProvider']\n"

@@ -66,6 +66,17 @@ for _, run in kept:
         print("refused", end=" " if run is kept[0][1] else "\\n")
 """
 
+AS_PROVIDER = """
+import gantry.onnxruntime_ep as ep, numpy, onnxruntime, sys
+onnxruntime.register_execution_provider_library("gantry", ep.get_library_path())
+options = onnxruntime.SessionOptions()
+options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+options.add_provider_for_devices([each for each in onnxruntime.get_ep_devices() if each.ep_name == ep.get_ep_name()], {})
+session = onnxruntime.InferenceSession(sys.argv[1], options)
+print(ep.get_library_path(), {part.ep_name for part in session.get_provider_graph_assignment_info()})
+print(session.run(None, {"data_0": numpy.ones((1, 3, 224, 224), numpy.float32)})[0].shape)
+"""
+
 DIGESTS = """
 import gantry
 print([(row.name, row.state) for row in gantry.report(open=True)])
@@ -137,6 +148,11 @@ def test_beside_another_runtime(environment, tmp_path):
     for first, second in (("gantry", "onnxruntime"), ("onnxruntime", "gantry"), ("openvino", "gantry"), ("gantry", "openvino")):
         said = run([environment / "bin" / "python", "-c", BESIDE, LIGHT, first, second], cwd=tmp_path, env=variables)
         assert said == "refused refused\n", (first, second)
+
+
+def test_as_a_provider_of_onnxruntime(environment, tmp_path):
+    said = run([environment / "bin" / "python", "-c", AS_PROVIDER, LIGHT], cwd=tmp_path, env={**clean_variables(tmp_path), "PYTHONPATH": str(PACKAGES)})
+    assert said == f"{package_of(environment)}/lib/gantry/onnxruntime/libgantry_onnxruntime_ep.so {{'GantryExecutionProvider'}}\n(1, 1000, 1, 1)\n"
 
 
 def test_the_command(environment, tmp_path):

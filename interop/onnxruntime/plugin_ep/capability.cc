@@ -25,8 +25,7 @@ struct Candidate {
 std::vector<Candidate> candidates_of(const HostApi& api, const host::Graph* graph,
                                      GraphModel& model) {
   std::vector<Candidate> all;
-  for (const auto* node :
-       api.list<host::Node>(Slot::kGraphGetNumNodes, Slot::kGraphGetNodes, graph)) {
+  for (const host::Node* node : nodes_of(api, graph)) {
     Candidate& candidate = all.emplace_back(Candidate{node, values_of(api, node), {}, {}});
     const std::string owner = api.text(Slot::kNodeGetEpName, node);
     if (!owner.empty() && owner != kEpName) {
@@ -112,18 +111,16 @@ void ask(const GraphModel& model, Runtime& runtime, const EpOptions& options,
 /// Values that only gantry can pass on: fused nodes of ONNX Runtime give and take tensors.
 std::set<std::string> containers_of(const HostApi& api, const host::Graph* graph) {
   std::set<std::string> names;
-  const auto add = [&](Slot count, Slot items, const auto* object) {
-    for (const auto* info : api.list<host::ValueInfo>(count, items, object)) {
+  const auto add = [&](const ValueInfos& infos) {
+    for (const host::ValueInfo* info : infos) {
       if (!info) continue;
       const auto kind = type_of(api, info).value_case();
       if (kind != onnx::TypeProto::kTensorType && kind != onnx::TypeProto::VALUE_NOT_SET)
-        names.insert(api.text(Slot::kGetValueInfoName, info));
+        names.insert(name_of(api, info));
     }
   };
-  add(Slot::kGraphGetNumInputs, Slot::kGraphGetInputs, graph);
-  for (const auto* node :
-       api.list<host::Node>(Slot::kGraphGetNumNodes, Slot::kGraphGetNodes, graph))
-    add(Slot::kNodeGetNumOutputs, Slot::kNodeGetOutputs, node);
+  add(api.list<host::ValueInfo>(Slot::kGraphGetNumInputs, Slot::kGraphGetInputs, graph));
+  for (const host::Node* node : nodes_of(api, graph)) add(outputs_of(api, node));
   return names;
 }
 

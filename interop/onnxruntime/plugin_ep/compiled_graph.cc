@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin_ep/compiled_graph.h"
 
-#include <malloc.h>
 #include <algorithm>
 #include <cstring>
+#include <malloc.h>
 #include <map>
 #include <span>
 #include <utility>
@@ -54,9 +54,7 @@ CompiledGraph::CompiledGraph(const HostApi& api, const host::Graph* graph, const
       runtime_(runtime) {
   const NodeValues values = values_of(api, fused);
   GraphModel model(api, graph);
-  for (const auto* node :
-       api.list<host::Node>(Slot::kGraphGetNumNodes, Slot::kGraphGetNodes, graph))
-    model.add(node);
+  for (const host::Node* node : nodes_of(api, graph)) model.add(node);
   std::vector<std::string> outputs;
   for (const std::string& name : values.outputs) {
     if (!name.empty()) outputs.push_back(name);

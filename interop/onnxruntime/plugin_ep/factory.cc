@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "c_api/export.h"
 #include "plugin_ep/provider.h"
@@ -81,9 +82,11 @@ class Factory : public EpFactory {
                               Ep** made) noexcept {
     Factory& factory = of(self);
     return guarded_by(factory.api_, [&] {
-      *made = std::make_unique<GantryEp>(factory.api_, factory.runtime(),
-                                         read_options(factory.api_, settings), logger)
-                  .release();
+      EpOptions options = read_options(factory.api_, settings);
+      const std::shared_ptr<Runtime> runtime = factory.runtime();
+      require_valid(*runtime, options);
+      *made =
+          std::make_unique<GantryEp>(factory.api_, runtime, std::move(options), logger).release();
     });
   }
 

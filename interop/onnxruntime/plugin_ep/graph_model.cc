@@ -8,23 +8,6 @@
 namespace gantry::ort {
 namespace {
 
-using Infos = std::vector<const host::ValueInfo*>;
-
-Infos inputs_of(const HostApi& api, const host::Node* node) {
-  return api.list<host::ValueInfo>(Slot::kNodeGetNumInputs, Slot::kNodeGetInputs, node);
-}
-Infos captured_by(const HostApi& api, const host::Node* node) {
-  return api.list<host::ValueInfo>(Slot::kNodeGetNumImplicitInputs, Slot::kNodeGetImplicitInputs,
-                                   node);
-}
-Infos outputs_of(const HostApi& api, const host::Node* node) {
-  return api.list<host::ValueInfo>(Slot::kNodeGetNumOutputs, Slot::kNodeGetOutputs, node);
-}
-
-std::string name_of(const HostApi& api, const host::ValueInfo* info) {
-  return info ? api.text(Slot::kGetValueInfoName, info) : "";
-}
-
 onnx::ValueInfoProto declaration_of(const HostApi& api, const host::ValueInfo* info) {
   onnx::ValueInfoProto made;
   made.set_name(name_of(api, info));
@@ -34,18 +17,6 @@ onnx::ValueInfoProto declaration_of(const HostApi& api, const host::ValueInfo* i
 }
 
 }  // namespace
-
-std::vector<std::string> names_of(const HostApi& api, const Infos& values) {
-  std::vector<std::string> names;
-  names.reserve(values.size());
-  for (const host::ValueInfo* value : values) names.push_back(name_of(api, value));
-  return names;
-}
-
-NodeValues values_of(const HostApi& api, const host::Node* node) {
-  return {names_of(api, inputs_of(api, node)), names_of(api, captured_by(api, node)),
-          names_of(api, outputs_of(api, node))};
-}
 
 GraphModel::GraphModel(const HostApi& api, const host::Graph* graph) : api_(api) {
   model_.set_ir_version(api.value<int64_t>(Slot::kGraphGetOnnxIrVersion, graph));
@@ -158,9 +129,7 @@ onnx::GraphProto GraphModel::body_of(const host::Graph* graph) const {
         api_, api_.value<const host::Value*>(Slot::kValueInfoGetInitializerValue, initializer));
     message.set_name(name_of(api_, initializer));
   }
-  for (const auto* node :
-       api_.list<host::Node>(Slot::kGraphGetNumNodes, Slot::kGraphGetNodes, graph))
-    *body.add_node() = message_of_node(node);
+  for (const host::Node* node : nodes_of(api_, graph)) *body.add_node() = message_of_node(node);
   return body;
 }
 
@@ -170,7 +139,7 @@ std::string GraphModel::new_name(const std::string& wanted) {
   return name;
 }
 
-void GraphModel::note(const Infos& read) {
+void GraphModel::note(const ValueInfos& read) {
   for (const host::ValueInfo* info : read) {
     std::string name = name_of(api_, info);
     if (name.empty() || !known_.emplace(name, info).second) continue;

@@ -11,23 +11,11 @@
 #include <vector>
 
 #include "plugin_ep/host_api.h"
+#include "plugin_ep/node_values.h"
 
 namespace gantry::ort {
 
 namespace onnx = ONNX_NAMESPACE;
-
-/// What a node reads and makes, by name; "" stands for what is left out.
-struct NodeValues {
-  std::vector<std::string> inputs;
-  std::vector<std::string> captured;  ///< read by its bodies
-  std::vector<std::string> outputs;
-};
-
-NodeValues values_of(const HostApi& api, const host::Node* node);
-
-/// The names of these values.
-std::vector<std::string> names_of(const HostApi& api,
-                                  const std::vector<const host::ValueInfo*>& values);
 
 /// Builds a model of some of a graph's nodes. What they read and none of them makes are its inputs,
 /// or its initializers where ONNX Runtime says that they are constant.
@@ -48,7 +36,7 @@ class GraphModel {
   [[nodiscard]] onnx::NodeProto message_of_node(const host::Node* node) const;
   [[nodiscard]] onnx::GraphProto body_of(const host::Graph* graph) const;
   std::string new_name(const std::string& wanted);
-  void note(const std::vector<const host::ValueInfo*>& read);
+  void note(const ValueInfos& read);
   void add_source(const std::string& name, const host::ValueInfo* info);
 
   const HostApi& api_;

@@ -3,9 +3,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <onnx/onnx_pb.h>
+#include <span>
 
 namespace gantry::ort {
 namespace {
+
+namespace onnx = ONNX_NAMESPACE;
+
+constexpr int kOpset = 17;  // any that gantry has
 
 /// ONNX Runtime puts this before the names of a provider's options.
 std::string prefix() {
@@ -51,6 +57,15 @@ SessionOptions session_options(const EpOptions& options) {
   made.device = options.device;
   made.config_json = options.config;
   return made;
+}
+
+void require_valid(Runtime& runtime, const EpOptions& options) {
+  onnx::ModelProto model;
+  model.set_ir_version(onnx::IR_VERSION);
+  model.add_opset_import()->set_version(kOpset);
+  model.mutable_graph()->set_name("nothing");
+  const std::string bytes = model.SerializeAsString();
+  check(runtime, {std::as_bytes(std::span(bytes)), {}}, session_options(options));
 }
 
 }  // namespace gantry::ort

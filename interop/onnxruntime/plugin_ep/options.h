@@ -23,4 +23,9 @@ EpOptions read_options(const HostApi& api, const host::SessionSettings* settings
 
 SessionOptions session_options(const EpOptions& options);
 
+/// Throws what a session with these options would throw, whatever its model. ONNX Runtime tells an
+/// application of errors when the provider is made; of those in its questions it only writes a
+/// line.
+void require_valid(Runtime& runtime, const EpOptions& options);
+
 }  // namespace gantry::ort

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin_ep/graph_model.h"
+#include "plugin_ep/node_values.h"
 
 namespace gantry::ort {
 
