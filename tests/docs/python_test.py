@@ -27,6 +27,6 @@ def test_examples():
 def test_a_provider_of_onnxruntime(tmp_path):
     text = (ROOT / "docs" / "onnxruntime-provider.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
-    shutil.copy(ROOT / "build" / "models" / "onnx" / "light_squeezenet.onnx", tmp_path / "model.onnx")
+    shutil.copy(ROOT / "build" / "models" / "onnx" / "light" / "light_squeezenet.onnx", tmp_path / "model.onnx")
     done = subprocess.run([sys.executable, "-c", example + "print(session.get_providers())"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "['GantryExecutionProvider', 'CPUExecutionProvider']\n"
