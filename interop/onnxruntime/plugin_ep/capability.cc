@@ -43,7 +43,7 @@ std::vector<Candidate> candidates_of(const HostApi& api, const host::Graph* grap
 
 std::set<std::string> outputs_of_graph(const HostApi& api, const host::Graph* graph) {
   const std::vector<std::string> names = names_of(
-      api, api.list<host::ValueInfo>(Slot::kGraphGetNumOutputs, Slot::kGraphGetOutputs, graph));
+      api, api.list<host::NamedValue>(Slot::kGraphGetNumOutputs, Slot::kGraphGetOutputs, graph));
   return {names.begin(), names.end()};
 }
 
@@ -112,14 +112,14 @@ void ask(const GraphModel& model, Runtime& runtime, const EpOptions& options,
 std::set<std::string> containers_of(const HostApi& api, const host::Graph* graph) {
   std::set<std::string> names;
   const auto add = [&](const ValueInfos& infos) {
-    for (const host::ValueInfo* info : infos) {
+    for (const host::NamedValue* info : infos) {
       if (!info) continue;
       const auto kind = type_of(api, info).value_case();
       if (kind != onnx::TypeProto::kTensorType && kind != onnx::TypeProto::VALUE_NOT_SET)
         names.insert(name_of(api, info));
     }
   };
-  add(api.list<host::ValueInfo>(Slot::kGraphGetNumInputs, Slot::kGraphGetInputs, graph));
+  add(api.list<host::NamedValue>(Slot::kGraphGetNumInputs, Slot::kGraphGetInputs, graph));
   for (const host::Node* node : nodes_of(api, graph)) add(outputs_of(api, node));
   return names;
 }

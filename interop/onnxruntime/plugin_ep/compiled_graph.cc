@@ -94,7 +94,7 @@ void CompiledGraph::run(host::KernelContext* context) {
   std::unique_ptr<Binding> binding = take();
   for (const Port& input : inputs_) {
     const auto* value =
-        api_.value<const host::Value*>(Slot::kKernelContextGetInput, context, input.index);
+        api_.value<const host::AnyValue*>(Slot::kKernelContextGetInput, context, input.index);
     binding->input(input.name, tensor_of(api_, value));
   }
   std::vector<bool> is_bound(outputs_.size());
@@ -111,8 +111,9 @@ void CompiledGraph::run(host::KernelContext* context) {
 }
 
 bool CompiledGraph::bind(Binding& binding, host::KernelContext* context, const Port& output) const {
-  const auto* value = api_.value<host::Value*>(Slot::kKernelContextGetOutput, context, output.index,
-                                               output.shape.data(), output.shape.size());
+  const auto* value =
+      api_.value<host::AnyValue*>(Slot::kKernelContextGetOutput, context, output.index,
+                                  output.shape.data(), output.shape.size());
   const Tensor tensor = tensor_of(api_, value);
   const bool is_in_place = tensor.data() == api_.value<void*>(Slot::kGetTensorMutableData, value);
   if (is_in_place) binding.output(output.name, tensor);
@@ -121,8 +122,8 @@ bool CompiledGraph::bind(Binding& binding, host::KernelContext* context, const P
 
 void CompiledGraph::give(host::KernelContext* context, size_t index, const Tensor& tensor) const {
   const std::vector<int64_t>& shape = tensor.shape();
-  auto* value = api_.value<host::Value*>(Slot::kKernelContextGetOutput, context, index,
-                                         shape.data(), shape.size());
+  auto* value = api_.value<host::AnyValue*>(Slot::kKernelContextGetOutput, context, index,
+                                            shape.data(), shape.size());
   if (tensor.dtype() == DType::kString) {
     std::vector<const char*> texts;
     texts.reserve(tensor.strings().size());

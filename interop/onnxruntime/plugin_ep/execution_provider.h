@@ -11,6 +11,7 @@ namespace gantry::ort {
 
 /// ONNX Runtime's own objects, of which only addresses are known here.
 namespace host {
+struct AnyValue;         // OrtValue
 struct Attribute;        // OrtOpAttr
 struct ComputeContext;   // OrtNodeComputeContext
 struct Device;           // OrtHardwareDevice
@@ -20,13 +21,12 @@ struct GraphSupport;     // OrtEpGraphSupportInfo
 struct KernelContext;    // OrtKernelContext
 struct KeyValues;        // OrtKeyValuePairs
 struct Logger;           // OrtLogger
+struct NamedValue;       // OrtValueInfo
 struct Node;             // OrtNode
 struct SessionSettings;  // OrtSessionOptions
 struct Status;           // OrtStatus
 struct TensorInfo;       // OrtTensorTypeAndShapeInfo
 struct TypeInfo;         // OrtTypeInfo
-struct Value;            // OrtValue
-struct ValueInfo;        // OrtValueInfo
 }  // namespace host
 
 /// The version of the structures below.

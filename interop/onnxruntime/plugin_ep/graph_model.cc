@@ -8,7 +8,7 @@
 namespace gantry::ort {
 namespace {
 
-onnx::ValueInfoProto declaration_of(const HostApi& api, const host::ValueInfo* info) {
+onnx::ValueInfoProto declaration_of(const HostApi& api, const host::NamedValue* info) {
   onnx::ValueInfoProto made;
   made.set_name(name_of(api, info));
   onnx::TypeProto type = type_of(api, info);
@@ -37,7 +37,7 @@ std::string GraphModel::add(const host::Node* node) {
   message.set_name(new_name(message.name().empty() ? message.op_type() : message.name()));
   note(inputs_of(api_, node));
   note(captured_by(api_, node));
-  for (const host::ValueInfo* output : outputs_of(api_, node)) {
+  for (const host::NamedValue* output : outputs_of(api_, node)) {
     if (!output) continue;
     const std::string name = name_of(api_, output);
     made_.insert(name);
@@ -66,14 +66,14 @@ void GraphModel::finish(const std::vector<std::string>& outputs) {
   }
 }
 
-void GraphModel::add_source(const std::string& name, const host::ValueInfo* info) {
+void GraphModel::add_source(const std::string& name, const host::NamedValue* info) {
   onnx::GraphProto& graph = *model_.mutable_graph();
   if (!api_.value<bool>(Slot::kValueInfoIsConstantInitializer, info)) {
     *graph.add_input() = declaration_of(api_, info);
     return;
   }
   const Tensor tensor =
-      tensor_of(api_, api_.value<const host::Value*>(Slot::kValueInfoGetInitializerValue, info));
+      tensor_of(api_, api_.value<const host::AnyValue*>(Slot::kValueInfoGetInitializerValue, info));
   onnx::TensorProto& message = *graph.add_initializer();
   message.set_name(name);
   message.set_data_type(static_cast<int>(tensor.dtype()));
@@ -117,16 +117,16 @@ onnx::GraphProto GraphModel::body_of(const host::Graph* graph) const {
   onnx::GraphProto body;
   body.set_name("body");
   for (const auto* input :
-       api_.list<host::ValueInfo>(Slot::kGraphGetNumInputs, Slot::kGraphGetInputs, graph))
+       api_.list<host::NamedValue>(Slot::kGraphGetNumInputs, Slot::kGraphGetInputs, graph))
     *body.add_input() = declaration_of(api_, input);
   for (const auto* output :
-       api_.list<host::ValueInfo>(Slot::kGraphGetNumOutputs, Slot::kGraphGetOutputs, graph))
+       api_.list<host::NamedValue>(Slot::kGraphGetNumOutputs, Slot::kGraphGetOutputs, graph))
     *body.add_output() = declaration_of(api_, output);
-  for (const auto* initializer : api_.list<host::ValueInfo>(Slot::kGraphGetNumInitializers,
-                                                            Slot::kGraphGetInitializers, graph)) {
+  for (const auto* initializer : api_.list<host::NamedValue>(Slot::kGraphGetNumInitializers,
+                                                             Slot::kGraphGetInitializers, graph)) {
     onnx::TensorProto& message = *body.add_initializer();
     message = message_of(
-        api_, api_.value<const host::Value*>(Slot::kValueInfoGetInitializerValue, initializer));
+        api_, api_.value<const host::AnyValue*>(Slot::kValueInfoGetInitializerValue, initializer));
     message.set_name(name_of(api_, initializer));
   }
   for (const host::Node* node : nodes_of(api_, graph)) *body.add_node() = message_of_node(node);
@@ -140,7 +140,7 @@ std::string GraphModel::new_name(const std::string& wanted) {
 }
 
 void GraphModel::note(const ValueInfos& read) {
-  for (const host::ValueInfo* info : read) {
+  for (const host::NamedValue* info : read) {
     std::string name = name_of(api_, info);
     if (name.empty() || !known_.emplace(name, info).second) continue;
     read_.emplace_back(std::move(name), info);

@@ -37,15 +37,15 @@ class GraphModel {
   [[nodiscard]] onnx::GraphProto body_of(const host::Graph* graph) const;
   std::string new_name(const std::string& wanted);
   void note(const ValueInfos& read);
-  void add_source(const std::string& name, const host::ValueInfo* info);
+  void add_source(const std::string& name, const host::NamedValue* info);
 
   const HostApi& api_;
   onnx::ModelProto model_;
   std::map<std::string, Value> initializers_;
   std::set<std::string> node_names_;
-  std::set<std::string> made_;                                        // by the nodes
-  std::vector<std::pair<std::string, const host::ValueInfo*>> read_;  // in the order of reading
-  std::map<std::string, const host::ValueInfo*> known_;               // of `read_` and `made_`
+  std::set<std::string> made_;                                         // by the nodes
+  std::vector<std::pair<std::string, const host::NamedValue*>> read_;  // in the order of reading
+  std::map<std::string, const host::NamedValue*> known_;               // of `read_` and `made_`
 };
 
 }  // namespace gantry::ort

@@ -118,7 +118,7 @@ std::vector<std::string> texts_of(const std::string& bytes) {
   return all;
 }
 
-Tensor strings_of(const HostApi& api, const host::Value* value, std::vector<int64_t> shape,
+Tensor strings_of(const HostApi& api, const host::AnyValue* value, std::vector<int64_t> shape,
                   size_t count) {
   std::vector<std::string> texts(count);
   for (size_t i = 0; i < count; ++i) {
@@ -130,7 +130,7 @@ Tensor strings_of(const HostApi& api, const host::Value* value, std::vector<int6
 
 }  // namespace
 
-onnx::TypeProto type_of(const HostApi& api, const host::ValueInfo* info) {
+onnx::TypeProto type_of(const HostApi& api, const host::NamedValue* info) {
   onnx::TypeProto type;
   const auto* known = api.value<const host::TypeInfo*>(Slot::kGetValueInfoTypeInfo, info);
   if (known) fill_type(api, known, type);
@@ -172,9 +172,9 @@ onnx::AttributeProto attribute_of(const HostApi& api, const host::Attribute* att
       return made;
     case AttributeKind::kTensor: {
       made.set_type(onnx::AttributeProto::TENSOR);
-      const Owned<host::Value> tensor(
+      const Owned<host::AnyValue> tensor(
           api, Slot::kReleaseValue,
-          api.value<host::Value*>(Slot::kOpAttrGetTensorAttributeAsOrtValue, attribute));
+          api.value<host::AnyValue*>(Slot::kOpAttrGetTensorAttributeAsOrtValue, attribute));
       *made.mutable_t() = message_of(api, tensor.get());
       return made;
     }
@@ -183,7 +183,7 @@ onnx::AttributeProto attribute_of(const HostApi& api, const host::Attribute* att
                  "attribute " + made.name() + " is of a kind that ONNX Runtime does not hand out");
 }
 
-Tensor tensor_of(const HostApi& api, const host::Value* value) {
+Tensor tensor_of(const HostApi& api, const host::AnyValue* value) {
   if (api.value<ValueKind>(Slot::kGetValueType, value) != ValueKind::kTensor)
     throw ApiError(ErrorCode::kNotImplemented, "expected a tensor, found a value of another kind");
   const Owned<host::TensorInfo> info(
@@ -200,7 +200,7 @@ Tensor tensor_of(const HostApi& api, const host::Value* value) {
                         api.value<void*>(Slot::kGetTensorMutableData, value));
 }
 
-onnx::TensorProto message_of(const HostApi& api, const host::Value* value) {
+onnx::TensorProto message_of(const HostApi& api, const host::AnyValue* value) {
   const Tensor tensor = tensor_of(api, value);
   onnx::TensorProto made;
   made.set_data_type(static_cast<int>(tensor.dtype()));

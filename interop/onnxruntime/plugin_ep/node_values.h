@@ -16,14 +16,14 @@ struct NodeValues {
   std::vector<std::string> outputs;
 };
 
-using ValueInfos = std::vector<const host::ValueInfo*>;  // null: left out
+using ValueInfos = std::vector<const host::NamedValue*>;  // null: left out
 
 ValueInfos inputs_of(const HostApi& api, const host::Node* node);
 ValueInfos captured_by(const HostApi& api, const host::Node* node);
 ValueInfos outputs_of(const HostApi& api, const host::Node* node);
 std::vector<const host::Node*> nodes_of(const HostApi& api, const host::Graph* graph);
 
-std::string name_of(const HostApi& api, const host::ValueInfo* info);
+std::string name_of(const HostApi& api, const host::NamedValue* info);
 std::vector<std::string> names_of(const HostApi& api, const ValueInfos& values);
 NodeValues values_of(const HostApi& api, const host::Node* node);
 
