@@ -14,14 +14,6 @@
 namespace gantry::ort {
 namespace {
 
-Value copy_of(const gantry_host* host, const gantry_value& value) {
-  Value borrowed = value_of(host, value);
-  if (!borrowed.data) return borrowed;
-  Value own = *Value::make(borrowed.type);
-  std::memcpy(own.data, borrowed.data, own.size_bytes());
-  return own;
-}
-
 std::optional<KernelInfo::Attribute> attribute_of(const gantry_host* host,
                                                   const gantry_attribute& from) {
   switch (from.type) {
@@ -209,21 +201,6 @@ const Value* KernelInfo::constant(size_t input) {
   const auto found = borrowed.find(input);
   if (found == borrowed.end()) return nullptr;
   return &constants.emplace(input, copy_of(logger.host, *found->second)).first->second;
-}
-
-Value value_of(const gantry_host* host, const gantry_value& value) {
-  const gantry_tensor& tensor = *host->value_tensor(&value);
-  Value result;
-  result.type = {tensor.dtype, {tensor.shape, tensor.shape + tensor.rank}};
-  result.data = tensor.data;
-  if (tensor.dtype != GANTRY_STRING) return result;
-  result.texts.reserve(result.type.element_count());
-  for (size_t i = 0; i < result.type.element_count(); ++i) {
-    gantry_str text = {};
-    sdk::check(host, host->value_string(&value, i, &text));
-    result.texts.emplace_back(sdk::to_view(text));
-  }
-  return result;
 }
 
 void add_kernel_info_functions(ApiTable& table) {

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "objects/host_value.h"
 #include "objects/logger.h"
 #include "objects/value.h"
 
@@ -54,10 +55,6 @@ struct KernelInfo {
   /// `Op "name"`, for messages.
   [[nodiscard]] std::string label() const { return op_type + " \"" + name + "\""; }
 };
-
-/// A tensor of the host as a value: strings are copied, other elements borrowed. Requires a dense
-/// tensor in host memory.
-Value value_of(const gantry_host* host, const gantry_value& value);
 
 void add_kernel_info_functions(ApiTable& table);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "objects/api_table.h"
+#include "objects/host_value.h"
 #include "objects/memory.h"
 #include "objects/status.h"
 
@@ -19,11 +20,11 @@ std::string number_of(const char* what, size_t index) {
 }
 
 Status* get_input_count(const RunContext* context, size_t* out) {
-  *out = context->info().inputs.size();
+  *out = context->ports().inputs.size();
   return nullptr;
 }
 Status* get_output_count(const RunContext* context, size_t* out) {
-  *out = context->info().outputs.size();
+  *out = context->ports().outputs.size();
   return nullptr;
 }
 Status* get_input(const RunContext* context, size_t index, const Value** out) {
@@ -34,6 +35,15 @@ Status* get_output(RunContext* context, size_t index, const int64_t* shape, size
   return context->keep_errors([&] { *out = context->output(index, shape, rank); });
 }
 Status* get_gpu_stream(const RunContext*, void** out) {
+  *out = nullptr;
+  return nullptr;
+}
+Status* get_sync_stream(const RunContext*, void** out) {
+  *out = nullptr;
+  return nullptr;
+}
+// gantry makes outputs when it is told their shapes.
+Status* get_preallocated_output(const RunContext*, size_t, Value** out) {
   *out = nullptr;
   return nullptr;
 }
@@ -51,7 +61,7 @@ Status* get_scratch(RunContext* context, const MemoryInfo*, size_t bytes, void**
   return context->keep_errors([&] { *out = context->scratch(bytes); });
 }
 Status* get_logger(const RunContext* context, const Logger** out) {
-  *out = &context->info().logger;
+  *out = &context->ports().logger;
   return nullptr;
 }
 // The first exception of several threads.
@@ -93,22 +103,17 @@ Status* parallel_for(RunContext* context, void (*body)(void* arg, size_t index),
 
 }  // namespace
 
-RunContext::RunContext(sdk::Call& call, const KernelInfo& info,
-                       const std::vector<uint32_t>& output_types)
-    : call_(call),
-      info_(info),
-      output_types_(output_types),
-      inputs_(info.inputs.size()),
-      outputs_(info.outputs.size()) {
+RunContext::RunContext(sdk::Call& call, const KernelPorts& ports)
+    : call_(call), ports_(ports), inputs_(ports.inputs.size()), outputs_(ports.outputs.size()) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    const int slot = static_cast<int>(i);
+    const int slot = ports.inputs[i];
     if (call.has_input(slot)) inputs_[i] = value_of(call.host(), *call.value(slot));
   }
 }
 
 const Value* RunContext::input(size_t index) const {
   if (index >= inputs_.size()) {
-    throw ApiError(ErrorCode::kInvalidArgument, number_of("input", index) + " of " + info_.label() +
+    throw ApiError(ErrorCode::kInvalidArgument, number_of("input", index) + " of " + ports_.label +
                                                     ", which has " +
                                                     std::to_string(inputs_.size()));
   }
@@ -117,20 +122,19 @@ const Value* RunContext::input(size_t index) const {
 
 Value* RunContext::output(size_t index, const int64_t* shape, size_t rank) {
   if (index >= outputs_.size()) {
-    throw ApiError(ErrorCode::kInvalidArgument, number_of("output", index) + " of " +
-                                                    info_.label() + ", which has " +
+    throw ApiError(ErrorCode::kInvalidArgument, number_of("output", index) + " of " + ports_.label +
+                                                    ", which has " +
                                                     std::to_string(outputs_.size()));
   }
-  if (info_.outputs[index].name.empty()) return nullptr;
+  const int slot = ports_.outputs[index];
+  if (slot < 0) return nullptr;
   std::unique_ptr<Value>& value = outputs_[index];
-  TensorType type{output_types_[index], {shape, shape + rank}};
+  TensorType type{ports_.output_types[index], {shape, shape + rank}};
   if (value) {
     if (value->type.shape == type.shape) return value.get();
-    throw ApiError(ErrorCode::kInvalidArgument, number_of("output", index) + " of " +
-                                                    info_.label() +
+    throw ApiError(ErrorCode::kInvalidArgument, number_of("output", index) + " of " + ports_.label +
                                                     " was asked for before, with another shape");
   }
-  const int slot = static_cast<int>(index);
   if (type.dtype == GANTRY_STRING || !call_.wants(slot)) {
     value = Value::make(std::move(type));  // strings are handed over by finish()
     return value.get();
@@ -164,11 +168,11 @@ void RunContext::rethrow() const {
 void RunContext::finish() {
   const gantry_host* host = call_.host();
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const int slot = static_cast<int>(i);
-    if (!call_.wants(slot)) continue;
+    const int slot = ports_.outputs[i];
+    if (slot < 0 || !call_.wants(slot)) continue;
     if (!outputs_[i]) {
       throw sdk::Error(GANTRY_INTERNAL,
-                       info_.label() + ": its library made no " + number_of("output", i));
+                       ports_.label + ": its library made no " + number_of("output", i));
     }
     const Value& value = *outputs_[i];
     if (value.type.dtype != GANTRY_STRING) continue;
@@ -190,6 +194,8 @@ void add_run_context_functions(ApiTable& table) {
   table.set(Slot::kKernelContextGetInput, get_input);
   table.set(Slot::kKernelContextGetOutput, get_output);
   table.set(Slot::kKernelContextGetGpuComputeStream, get_gpu_stream);
+  table.set(Slot::kKernelContextGetSyncStream, get_sync_stream);
+  table.set(Slot::kKernelContextGetPreallocatedOutput, get_preallocated_output);
   table.set(Slot::kKernelContextGetResource, get_resource);
   table.set(Slot::kKernelContextGetAllocator, get_allocator);
   table.set(Slot::kKernelContextGetScratchBuffer, get_scratch);

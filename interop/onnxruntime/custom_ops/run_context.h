@@ -9,20 +9,32 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "custom_ops/kernel_info.h"
+#include "objects/logger.h"
 #include "objects/status.h"
+#include "objects/value.h"
 
 namespace gantry::ort {
 
+class ApiTable;
+
+/// The inputs and outputs of a kernel of a library, and where gantry has them.
+struct KernelPorts {
+  std::string label;         ///< of the node, for messages
+  std::vector<int> inputs;   ///< slots of the call
+  std::vector<int> outputs;  ///< likewise; negative: an optional output that the node does not have
+  std::vector<uint32_t> output_types;  ///< element types
+  Logger logger;
+};
+
 class RunContext {
  public:
-  /// Element types of outputs, one for each of the node's.
-  RunContext(sdk::Call& call, const KernelInfo& info, const std::vector<uint32_t>& output_types);
+  RunContext(sdk::Call& call, const KernelPorts& ports);
 
   [[nodiscard]] sdk::Call& call() const { return call_; }
-  [[nodiscard]] const KernelInfo& info() const { return info_; }
+  [[nodiscard]] const KernelPorts& ports() const { return ports_; }
   /// Null: an optional input that is absent.
   [[nodiscard]] const Value* input(size_t index) const;
   /// The output, made with this shape when it is first asked for; null: an optional output that the
@@ -41,8 +53,7 @@ class RunContext {
 
  private:
   sdk::Call& call_;
-  const KernelInfo& info_;
-  const std::vector<uint32_t>& output_types_;
+  const KernelPorts& ports_;
   std::vector<std::optional<Value>> inputs_;
   std::vector<std::unique_ptr<Value>> outputs_;  // null: not made so far
   std::exception_ptr error_;                     // the first of the host's

@@ -18,8 +18,8 @@ Status* is_not_there() noexcept {
   });
 }
 
-// Functions that lead to other tables return null where there is none, not a status.
-const void* no_table() noexcept { return nullptr; }
+// Functions that lead to other tables and functions return null where there is none, not a status.
+const void* nothing() noexcept { return nullptr; }
 
 }  // namespace
 
@@ -29,8 +29,8 @@ ApiTable::ApiTable() {
   }
   (std::make_index_sequence<kSlots>());
   for (const Slot slot : {Slot::kGetTrainingApi, Slot::kGetModelEditorApi, Slot::kGetCompileApi,
-                          Slot::kGetEpApi, Slot::kGetInteropApi})
-    set(slot, no_table);
+                          Slot::kGetEpApi, Slot::kGetInteropApi, Slot::kGetExperimentalFunction})
+    set(slot, nothing);
 }
 
 }  // namespace gantry::ort

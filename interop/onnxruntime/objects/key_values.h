@@ -10,6 +10,14 @@ namespace gantry::ort {
 
 class KeyValues {
  public:
+  KeyValues() = default;
+  KeyValues(const KeyValues& other) : texts_(other.texts_) { list(); }
+  KeyValues& operator=(const KeyValues& other) {
+    texts_ = other.texts_;
+    list();
+    return *this;
+  }
+  ~KeyValues() = default;
   void set(const std::string& key, const std::string& value);
   void remove(const std::string& key);
   /// Null: there is no such key. Valid until the next change, as what arrays() returns.

@@ -19,7 +19,7 @@ void release(Allocator*, void* memory) { std::free(memory); }
 const MemoryInfo* info_of(const Allocator*) { return &host_memory(); }
 
 Status* create_cpu_memory_info(int allocator_type, int memory_type, MemoryInfo** out) {
-  return guarded([&] { *out = new MemoryInfo{allocator_type, memory_type}; });
+  return guarded([&] { *out = new MemoryInfo{allocator_type, memory_type, kHostDevice}; });
 }
 // Whatever device the name means: there is no other memory here.
 Status* create_memory_info(const char*, int allocator_type, int, int memory_type,
@@ -29,7 +29,8 @@ Status* create_memory_info(const char*, int allocator_type, int, int memory_type
 void release_memory_info(MemoryInfo* info) { delete info; }
 
 Status* compare_memory_info(const MemoryInfo* a, const MemoryInfo* b, int* out) {
-  const bool is_same = a->allocator_type == b->allocator_type && a->memory_type == b->memory_type;
+  const bool is_same = a->allocator_type == b->allocator_type && a->memory_type == b->memory_type &&
+                       a->device_type == b->device_type;
   *out = is_same ? 0 : -1;
   return nullptr;
 }
@@ -49,14 +50,17 @@ Status* get_allocator_type(const MemoryInfo* info, int* out) {
   *out = info->allocator_type;
   return nullptr;
 }
-// Whatever vendor and alignment: see create_memory_info.
-Status* create_memory_info_v2(const char*, int, uint32_t, int32_t, int, size_t, int allocator_type,
-                              MemoryInfo** out) {
-  return create_cpu_memory_info(allocator_type, 0, out);
+// Memory of a device that programs can reach as the host's own (OrtDeviceMemoryType 5) counts as
+// that.
+Status* create_memory_info_v2(const char*, int device_type, uint32_t, int32_t, int device_memory,
+                              size_t, int allocator_type, MemoryInfo** out) {
+  constexpr int kHostAccessible = 5;
+  const int device = device_memory == kHostAccessible ? kHostDevice : device_type;
+  return guarded([&] { *out = new MemoryInfo{allocator_type, 0, device}; });
 }
 int get_device_memory_type(const MemoryInfo*) { return 0; }
 uint32_t get_vendor(const MemoryInfo*) { return 0; }
-void get_device_type(const MemoryInfo*, int* out) { *out = kHostDevice; }
+void get_device_type(const MemoryInfo* info, int* out) { *out = info->device_type; }
 
 Status* allocator_alloc(Allocator* allocator, size_t bytes, void** out) {
   return guarded([&] {

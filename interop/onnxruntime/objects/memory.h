@@ -7,10 +7,11 @@
 
 namespace gantry::ort {
 
-/// OrtMemoryInfo: here always the host's memory.
+/// OrtMemoryInfo. What gantry hands out is host memory.
 struct MemoryInfo {
   int allocator_type = 0;  ///< OrtAllocatorType
   int memory_type = 0;     ///< OrtMemType
+  int device_type = 0;     ///< OrtMemoryInfoDeviceType; 0: the host's
 };
 
 /// OrtAllocator, whose layout is the API's.

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin_ep/execution_provider.h"
+#include "objects/execution_provider.h"
 #include "plugin_ep/graph_model.h"
 #include "plugin_ep/options.h"
 

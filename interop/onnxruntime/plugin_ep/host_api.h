@@ -11,7 +11,7 @@
 
 #include "objects/slots.h"
 #include "objects/status.h"
-#include "plugin_ep/execution_provider.h"
+#include "objects/execution_provider.h"
 
 namespace gantry::ort {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "plugin_ep/execution_provider.h"
+#include "objects/execution_provider.h"
 #include "plugin_ep/host_api.h"
 #include "plugin_ep/options.h"
 

@@ -64,6 +64,10 @@ struct Ep {
   Unused create_allocator = nullptr;
   Unused create_stream = nullptr;
   Unused get_compatibility = nullptr;
+  // Of version 24.
+  Unused get_kernel_registry = nullptr;
+  host::Status* (*is_concurrent)(Ep*,
+                                 bool* out) = nullptr;  ///< null: several runs at once may go on
 };
 
 /// OrtEpFactory: makes providers.
