@@ -206,7 +206,10 @@ std::string bytes_of(const Attribute& attribute) {
       return std::string(sdk::to_view(from.strings[0]));
     case AttributeKind::kStrings: {
       std::string all;
-      for (uint64_t i = 0; i < from.count; ++i) all.append(sdk::to_view(from.strings[i])) += '\0';
+      for (uint64_t i = 0; i < from.count; ++i) {
+        all.append(sdk::to_view(from.strings[i]));
+        all += '\0';
+      }
       return all;
     }
     default:
@@ -218,9 +221,10 @@ std::string bytes_of(const Attribute& attribute) {
 Status* read_attribute(const Attribute* attribute, int kind, void* data, size_t room,
                        size_t* size) {
   return guarded([&] {
-    if (kind != static_cast<int>(kind_of(*attribute)))
+    if (kind != static_cast<int>(kind_of(*attribute))) {
       throw ApiError(ErrorCode::kInvalidArgument,
                      "attribute " + attribute->name + " is of another type");
+    }
     const std::string bytes = bytes_of(*attribute);
     *size = bytes.size();
     if (room < bytes.size()) {

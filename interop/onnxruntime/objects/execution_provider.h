@@ -26,7 +26,7 @@ struct Node;             // OrtNode
 struct SessionSettings;  // OrtSessionOptions
 struct Status;           // OrtStatus
 struct TensorInfo;       // OrtTensorTypeAndShapeInfo
-struct TypeInfo;         // OrtTypeInfo
+struct AnyType;          // OrtTypeInfo
 }  // namespace host
 
 /// The version of the structures below.

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "objects/execution_provider.h"
 #include "objects/slots.h"
 #include "objects/status.h"
-#include "objects/execution_provider.h"
 
 namespace gantry::ort {
 

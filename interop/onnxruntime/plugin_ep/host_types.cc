@@ -44,18 +44,18 @@ void fill_shape(const HostApi& api, const host::TensorInfo* info, onnx::TypeProt
   }
 }
 
-void fill_type(const HostApi& api, const host::TypeInfo* info, onnx::TypeProto& type);
+void fill_type(const HostApi& api, const host::AnyType* info, onnx::TypeProto& type);
 
 /// Fills the type of what a container holds, of which the API makes an object.
-void fill_inner(const HostApi& api, Slot get, const host::TypeInfo* container,
+void fill_inner(const HostApi& api, Slot get, const host::AnyType* container,
                 onnx::TypeProto& type) {
-  const Owned<host::TypeInfo> inner(api, Slot::kReleaseTypeInfo,
-                                    api.value<host::TypeInfo*>(get, container));
+  const Owned<host::AnyType> inner(api, Slot::kReleaseTypeInfo,
+                                   api.value<host::AnyType*>(get, container));
   fill_type(api, inner.get(), type);
 }
 
-void fill_type(const HostApi& api, const host::TypeInfo* info, onnx::TypeProto& type) {
-  const auto as = [&](Slot cast) { return api.value<const host::TypeInfo*>(cast, info); };
+void fill_type(const HostApi& api, const host::AnyType* info, onnx::TypeProto& type) {
+  const auto as = [&](Slot cast) { return api.value<const host::AnyType*>(cast, info); };
   switch (api.value<ValueKind>(Slot::kGetOnnxTypeFromTypeInfo, info)) {
     case ValueKind::kTensor: {
       const auto* tensor =
@@ -75,7 +75,7 @@ void fill_type(const HostApi& api, const host::TypeInfo* info, onnx::TypeProto& 
                  *type.mutable_optional_type()->mutable_elem_type());
       return;
     case ValueKind::kMap: {
-      const host::TypeInfo* map = as(Slot::kCastTypeInfoToMapTypeInfo);
+      const host::AnyType* map = as(Slot::kCastTypeInfoToMapTypeInfo);
       type.mutable_map_type()->set_key_type(api.value<int>(Slot::kGetMapKeyType, map));
       fill_inner(api, Slot::kGetMapValueType, map, *type.mutable_map_type()->mutable_value_type());
       return;
@@ -132,7 +132,7 @@ Tensor strings_of(const HostApi& api, const host::AnyValue* value, std::vector<i
 
 onnx::TypeProto type_of(const HostApi& api, const host::NamedValue* info) {
   onnx::TypeProto type;
-  const auto* known = api.value<const host::TypeInfo*>(Slot::kGetValueInfoTypeInfo, info);
+  const auto* known = api.value<const host::AnyType*>(Slot::kGetValueInfoTypeInfo, info);
   if (known) fill_type(api, known, type);
   return type;
 }
