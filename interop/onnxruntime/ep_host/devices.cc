@@ -9,7 +9,6 @@
 #include "objects/api_table.h"
 
 namespace gantry::ort {
-namespace host {
 namespace {
 
 namespace fs = std::filesystem;
@@ -17,8 +16,8 @@ namespace fs = std::filesystem;
 constexpr uint32_t kIntel = 0x8086;
 constexpr uint32_t kAmd = 0x1022;
 
-std::unique_ptr<Device> cpu() {
-  auto made = std::make_unique<Device>();
+std::unique_ptr<MachineDevice> cpu() {
+  auto made = std::make_unique<MachineDevice>();
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line) && !line.empty();) {
     const size_t colon = line.find(": ");
@@ -45,7 +44,7 @@ uint32_t number_in(const fs::path& path) {
 }
 
 void add_class(const char* folder, const std::string& prefix, DeviceType type,
-               std::vector<std::unique_ptr<Device>>& all) {
+               std::vector<std::unique_ptr<MachineDevice>>& all) {
   std::error_code error;
   std::vector<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(folder, error)) paths.push_back(entry.path());
@@ -55,7 +54,7 @@ void add_class(const char* folder, const std::string& prefix, DeviceType type,
     const bool is_device = name.starts_with(prefix) && name.find('-') == std::string::npos;
     const uint32_t vendor = is_device ? number_in(path / "device" / "vendor") : 0;
     if (vendor == 0) continue;
-    auto made = std::make_unique<Device>();
+    auto made = std::make_unique<MachineDevice>();
     made->type = type;
     made->vendor_id = vendor;
     made->device_id = number_in(path / "device" / "device");
@@ -66,8 +65,8 @@ void add_class(const char* folder, const std::string& prefix, DeviceType type,
 
 }  // namespace
 
-std::vector<std::unique_ptr<Device>> machine_devices() {
-  std::vector<std::unique_ptr<Device>> all;
+std::vector<std::unique_ptr<MachineDevice>> machine_devices() {
+  std::vector<std::unique_ptr<MachineDevice>> all;
   all.push_back(cpu());
   add_class("/sys/class/drm", "card", DeviceType::kGpu, all);
   add_class("/sys/class/accel", "accel", DeviceType::kNpu, all);
@@ -86,24 +85,19 @@ const char* to_string(DeviceType type) {
   return "device";
 }
 
-}  // namespace host
-
 namespace {
 
-using host::Device;
-using host::EpDevice;
+int get_type(const MachineDevice* device) { return static_cast<int>(device->type); }
+uint32_t get_vendor_id(const MachineDevice* device) { return device->vendor_id; }
+const char* get_vendor(const MachineDevice* device) { return device->vendor.c_str(); }
+uint32_t get_device_id(const MachineDevice* device) { return device->device_id; }
+const KeyValues* get_metadata(const MachineDevice* device) { return &device->metadata; }
 
-int get_type(const Device* device) { return static_cast<int>(device->type); }
-uint32_t get_vendor_id(const Device* device) { return device->vendor_id; }
-const char* get_vendor(const Device* device) { return device->vendor.c_str(); }
-uint32_t get_device_id(const Device* device) { return device->device_id; }
-const KeyValues* get_metadata(const Device* device) { return &device->metadata; }
-
-const char* get_ep_name(const EpDevice* device) { return device->name.c_str(); }
-const char* get_ep_vendor(const EpDevice* device) { return device->vendor.c_str(); }
-const KeyValues* get_ep_metadata(const EpDevice* device) { return &device->metadata; }
-const KeyValues* get_ep_options(const EpDevice* device) { return &device->options; }
-const Device* get_ep_device(const EpDevice* device) { return device->device; }
+const char* get_ep_name(const OfferedDevice* device) { return device->name.c_str(); }
+const char* get_ep_vendor(const OfferedDevice* device) { return device->vendor.c_str(); }
+const KeyValues* get_ep_metadata(const OfferedDevice* device) { return &device->metadata; }
+const KeyValues* get_ep_options(const OfferedDevice* device) { return &device->options; }
+const MachineDevice* get_ep_device(const OfferedDevice* device) { return device->device; }
 
 }  // namespace
 

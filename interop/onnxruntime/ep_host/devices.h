@@ -11,35 +11,35 @@
 #include "objects/execution_provider.h"
 #include "objects/key_values.h"
 
-namespace gantry::ort::host {
+namespace gantry::ort {
 
 /// OrtHardwareDeviceType.
 enum class DeviceType : int { kCpu = 0, kGpu = 1, kNpu = 2 };
 
 /// OrtHardwareDevice.
-struct Device {
+struct MachineDevice {
   DeviceType type = DeviceType::kCpu;
   uint32_t vendor_id = 0;  ///< of PCI; of a CPU the one that its vendor has there
   uint32_t device_id = 0;
   std::string vendor;
-  ort::KeyValues metadata;
+  KeyValues metadata;
 };
 
 /// OrtEpDevice: a device that a provider can use.
-struct EpDevice {
+struct OfferedDevice {
   EpFactory* factory;
-  const Device* device;
-  ort::KeyValues metadata;
-  ort::KeyValues options;
+  const MachineDevice* device;
+  KeyValues metadata;
+  KeyValues options;
   std::string name;    ///< of the provider
   std::string vendor;  ///< likewise
   bool has_own_memory = false;
 };
 
 /// The CPU, then the graphics and neural devices that the kernel lists.
-std::vector<std::unique_ptr<Device>> machine_devices();
+std::vector<std::unique_ptr<MachineDevice>> machine_devices();
 
 /// "CPU", "GPU", "NPU".
 const char* to_string(DeviceType type);
 
-}  // namespace gantry::ort::host
+}  // namespace gantry::ort

@@ -17,18 +17,12 @@
 namespace gantry::ort {
 namespace {
 
-using host::Device;
-using host::DeviceType;
-using host::EpDevice;
-using host::GraphSupport;
-using host::Node;
-
 KeyValues copy_of(const KeyValues* pairs) { return pairs ? *pairs : KeyValues(); }
 
-Status* create_ep_device(EpFactory* factory, const Device* device, const KeyValues* metadata,
-                         const KeyValues* options, EpDevice** out) {
+Status* create_ep_device(EpFactory* factory, const MachineDevice* device, const KeyValues* metadata,
+                         const KeyValues* options, OfferedDevice** out) {
   return guarded([&] {
-    auto made = std::make_unique<EpDevice>();
+    auto made = std::make_unique<OfferedDevice>();
     made->factory = factory;
     made->device = device;
     made->metadata = copy_of(metadata);
@@ -38,24 +32,22 @@ Status* create_ep_device(EpFactory* factory, const Device* device, const KeyValu
     *out = made.release();
   });
 }
-void release_ep_device(EpDevice* device) { delete device; }
+void release_ep_device(OfferedDevice* device) { delete device; }
 
-Status* add_nodes(GraphSupport* support, const Node* const* nodes, size_t count,
+Status* add_nodes(SupportedParts* support, const SeenNode* const* nodes, size_t count,
                   const FusionOptions* options) {
   return guarded([&] {
-    GraphSupport::Part part{{}, options && options->drops_constants};
+    SupportedParts::Part part{{}, options && options->drops_constants};
     for (size_t i = 0; i < count; ++i) part.ids.push_back(static_cast<uint32_t>(nodes[i]->id));
     std::sort(part.ids.begin(), part.ids.end());
     support->parts.push_back(std::move(part));
   });
 }
-Status* add_node(GraphSupport* support, const Node* node) {
+Status* add_node(SupportedParts* support, const SeenNode* node) {
   return guarded([&] { support->single.push_back(node); });
 }
-const char* get_node_name(const host::ComputeContext* context) {
-  return context->node_name.c_str();
-}
-Status* add_allocator_info(EpDevice* device, const MemoryInfo* info) {
+const char* get_node_name(const FusedName* context) { return context->node_name.c_str(); }
+Status* add_allocator_info(OfferedDevice* device, const MemoryInfo* info) {
   device->has_own_memory = device->has_own_memory || info->device_type != 0;
   return nullptr;
 }
@@ -75,18 +67,18 @@ uint64_t get_sync_id(const void*) { return 0; }
 uint64_t get_last_sync_id(const void*, const void*) { return 0; }
 
 Status* create_device(DeviceType type, uint32_t vendor_id, uint32_t device_id, const char* vendor,
-                      const KeyValues* metadata, Device** out) {
+                      const KeyValues* metadata, MachineDevice** out) {
   return guarded([&] {
-    *out = new Device{type, vendor_id, device_id, vendor ? vendor : "", copy_of(metadata)};
+    *out = new MachineDevice{type, vendor_id, device_id, vendor ? vendor : "", copy_of(metadata)};
   });
 }
-void release_device(Device* device) { delete device; }
+void release_device(MachineDevice* device) { delete device; }
 
 Status* get_environment_entries(KeyValues** out) {
   return guarded([&] { *out = new KeyValues; });
 }
 
-Status* get_weightless_model(const host::SessionSettings*, const void** data, size_t* size) {
+Status* get_weightless_model(const SessionEntries*, const void** data, size_t* size) {
   *data = nullptr;
   *size = 0;
   return nullptr;

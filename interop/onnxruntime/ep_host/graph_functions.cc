@@ -5,18 +5,13 @@
 #include <string>
 
 #include "ep_host/functions.h"
-#include "ep_host/host_graph.h"
+#include "ep_host/seen_graph.h"
 #include "objects/api_table.h"
 #include "objects/host_value.h"
 #include "objects/status.h"
 
 namespace gantry::ort {
 namespace {
-
-using host::Attribute;
-using host::Graph;
-using host::NamedValue;
-using host::Node;
 
 /// OrtOpAttrType.
 enum class AttributeKind : int {
@@ -42,7 +37,7 @@ Status* give_all(const std::vector<Item>& all, const T** out, size_t room) {
     std::transform(all.begin(), all.end(), out, [](const Item& item) { return &*item; });
   });
 }
-Status* give_all(const std::vector<const NamedValue*>& all, const NamedValue** out, size_t room) {
+Status* give_all(const std::vector<const SeenValue*>& all, const SeenValue** out, size_t room) {
   return guarded([&] {
     if (room < all.size()) {
       throw ApiError(ErrorCode::kInvalidArgument, "room for " + std::to_string(room) +
@@ -73,16 +68,16 @@ Status* get_parts(const Object* object, const Part** out, size_t room) {
   return give_all(object->*Member, out, room);
 }
 
-Status* get_type(const NamedValue* value, const TypeInfo** out) {
+Status* get_type(const SeenValue* value, const TypeInfo** out) {
   *out = &value->type;
   return nullptr;
 }
-Status* get_maker(const NamedValue* value, const Node** node, size_t* output) {
+Status* get_maker(const SeenValue* value, const SeenNode** node, size_t* output) {
   *node = value->maker;
   *output = value->output;
   return nullptr;
 }
-Status* get_uses(const NamedValue* value, const Node** nodes, int64_t* inputs, size_t room) {
+Status* get_uses(const SeenValue* value, const SeenNode** nodes, int64_t* inputs, size_t room) {
   return guarded([&] {
     if (room < value->uses.size())
       throw ApiError(ErrorCode::kInvalidArgument, "there is no room for all readers of a value");
@@ -92,33 +87,33 @@ Status* get_uses(const NamedValue* value, const Node** nodes, int64_t* inputs, s
     }
   });
 }
-Status* get_initializer(const NamedValue* value, const Value** out) {
+Status* get_initializer(const SeenValue* value, const Value** out) {
   *out = value->constant.get();
   return nullptr;
 }
-Status* get_external_initializer(const NamedValue*, void** out) {
+Status* get_external_initializer(const SeenValue*, void** out) {
   *out = nullptr;  // all are in memory
   return nullptr;
 }
-Status* is_constant(const NamedValue* value, bool* out) {
+Status* is_constant(const SeenValue* value, bool* out) {
   *out = value->constant != nullptr;
   return nullptr;
 }
-Status* is_optional_input(const NamedValue*, bool* out) {
+Status* is_optional_input(const SeenValue*, bool* out) {
   *out = false;
   return nullptr;
 }
 
-Status* get_model_path(const Graph*, const char** out) {
+Status* get_model_path(const SeenGraph*, const char** out) {
   *out = "";
   return nullptr;
 }
-Status* get_ir_version(const Graph*, int64_t* out) {
+Status* get_ir_version(const SeenGraph*, int64_t* out) {
   constexpr int64_t kIrVersion = 10;
   *out = kIrVersion;
   return nullptr;
 }
-Status* get_opsets(const Graph* graph, const char** domains, int64_t* versions, size_t room) {
+Status* get_opsets(const SeenGraph* graph, const char** domains, int64_t* versions, size_t room) {
   return guarded([&] {
     if (room < graph->opsets.size())
       throw ApiError(ErrorCode::kInvalidArgument, "there is no room for all operator sets");
@@ -128,33 +123,34 @@ Status* get_opsets(const Graph* graph, const char** domains, int64_t* versions, 
     }
   });
 }
-Status* get_view(const Graph* graph, const Node** nodes, size_t count, Graph** out) {
+Status* get_view(const SeenGraph* graph, const SeenNode** nodes, size_t count, SeenGraph** out) {
   return guarded([&] {
     std::vector<uint32_t> ids;
     for (size_t i = 0; i < count; ++i) ids.push_back(static_cast<uint32_t>(nodes[i]->id));
     std::sort(ids.begin(), ids.end());
-    *out = new Graph(graph->host, graph->from, ids);
+    *out = new SeenGraph(graph->host, graph->from, ids);
   });
 }
-void release_graph(Graph* graph) { delete graph; }
+void release_graph(SeenGraph* graph) { delete graph; }
 
-Status* get_attribute(const Node* node, const char* name, const Attribute** out) {
+Status* get_attribute(const SeenNode* node, const char* name, const SeenAttribute** out) {
   const auto found = std::find_if(node->attributes.begin(), node->attributes.end(),
                                   [&](const auto& attribute) { return attribute->name == name; });
   *out = found == node->attributes.end() ? nullptr : found->get();
   return nullptr;
 }
-Status* get_bodies(const Node* node, const Graph** bodies, size_t room, const char** names) {
+Status* get_bodies(const SeenNode* node, const SeenGraph** bodies, size_t room,
+                   const char** names) {
   for (size_t i = 0; names && i < std::min(room, node->body_names.size()); ++i)
     names[i] = node->body_names[i].c_str();
   return give_all(node->bodies, bodies, room);
 }
-Status* get_ep_name(const Node*, const char** out) {
+Status* get_ep_name(const SeenNode*, const char** out) {
   *out = "";  // a claim is asked for before any node is placed
   return nullptr;
 }
 
-AttributeKind kind_of(const Attribute& attribute) {
+AttributeKind kind_of(const SeenAttribute& attribute) {
   switch (attribute.from->type) {
     case GANTRY_ATTRIBUTE_INT:
       return AttributeKind::kInt;
@@ -177,11 +173,11 @@ AttributeKind kind_of(const Attribute& attribute) {
   }
 }
 
-Status* get_kind(const Attribute* attribute, int* out) {
+Status* get_kind(const SeenAttribute* attribute, int* out) {
   *out = static_cast<int>(kind_of(*attribute));
   return nullptr;
 }
-Status* get_tensor(const Attribute* attribute, Value** out) {
+Status* get_tensor(const SeenAttribute* attribute, Value** out) {
   return guarded([&] {
     if (attribute->from->type != GANTRY_ATTRIBUTE_TENSOR)
       throw ApiError(ErrorCode::kInvalidArgument, "attribute " + attribute->name + " is no tensor");
@@ -190,7 +186,7 @@ Status* get_tensor(const Attribute* attribute, Value** out) {
 }
 
 /// The elements of an attribute in the form that the API has for them.
-std::string bytes_of(const Attribute& attribute) {
+std::string bytes_of(const SeenAttribute& attribute) {
   const gantry_attribute& from = *attribute.from;
   const auto numbers = [&](const auto* data) {
     return std::string(reinterpret_cast<const char*>(data), from.count * sizeof(*data));
@@ -218,7 +214,7 @@ std::string bytes_of(const Attribute& attribute) {
   }
 }
 
-Status* read_attribute(const Attribute* attribute, int kind, void* data, size_t room,
+Status* read_attribute(const SeenAttribute* attribute, int kind, void* data, size_t room,
                        size_t* size) {
   return guarded([&] {
     if (kind != static_cast<int>(kind_of(*attribute))) {
@@ -238,57 +234,57 @@ Status* read_attribute(const Attribute* attribute, int kind, void* data, size_t 
 }  // namespace
 
 void add_graph_functions(ApiTable& table) {
-  table.set(Slot::kGetValueInfoName, get_text<&NamedValue::name, NamedValue>);
+  table.set(Slot::kGetValueInfoName, get_text<&SeenValue::name, SeenValue>);
   table.set(Slot::kGetValueInfoTypeInfo, get_type);
   table.set(Slot::kValueInfoGetValueProducer, get_maker);
-  table.set(Slot::kValueInfoGetValueNumConsumers, get_count<&NamedValue::uses, NamedValue>);
+  table.set(Slot::kValueInfoGetValueNumConsumers, get_count<&SeenValue::uses, SeenValue>);
   table.set(Slot::kValueInfoGetValueConsumers, get_uses);
   table.set(Slot::kValueInfoGetInitializerValue, get_initializer);
   table.set(Slot::kValueInfoGetExternalInitializerInfo, get_external_initializer);
   table.set(Slot::kValueInfoIsRequiredGraphInput,
-            get_member<&NamedValue::is_input, NamedValue, bool>);
+            get_member<&SeenValue::is_input, SeenValue, bool>);
   table.set(Slot::kValueInfoIsOptionalGraphInput, is_optional_input);
-  table.set(Slot::kValueInfoIsGraphOutput, get_member<&NamedValue::is_output, NamedValue, bool>);
+  table.set(Slot::kValueInfoIsGraphOutput, get_member<&SeenValue::is_output, SeenValue, bool>);
   table.set(Slot::kValueInfoIsConstantInitializer, is_constant);
-  table.set(Slot::kValueInfoIsFromOuterScope, get_member<&NamedValue::is_outer, NamedValue, bool>);
+  table.set(Slot::kValueInfoIsFromOuterScope, get_member<&SeenValue::is_outer, SeenValue, bool>);
 
-  table.set(Slot::kGraphGetName, get_text<&Graph::name, Graph>);
+  table.set(Slot::kGraphGetName, get_text<&SeenGraph::name, SeenGraph>);
   table.set(Slot::kGraphGetModelPath, get_model_path);
   table.set(Slot::kGraphGetOnnxIrVersion, get_ir_version);
-  table.set(Slot::kGraphGetNumOperatorSets, get_count<&Graph::opsets, Graph>);
+  table.set(Slot::kGraphGetNumOperatorSets, get_count<&SeenGraph::opsets, SeenGraph>);
   table.set(Slot::kGraphGetOperatorSets, get_opsets);
-  table.set(Slot::kGraphGetNumInputs, get_count<&Graph::inputs, Graph>);
-  table.set(Slot::kGraphGetInputs, get_parts<&Graph::inputs, Graph, NamedValue>);
-  table.set(Slot::kGraphGetNumOutputs, get_count<&Graph::outputs, Graph>);
-  table.set(Slot::kGraphGetOutputs, get_parts<&Graph::outputs, Graph, NamedValue>);
-  table.set(Slot::kGraphGetNumInitializers, get_count<&Graph::constants, Graph>);
-  table.set(Slot::kGraphGetInitializers, get_parts<&Graph::constants, Graph, NamedValue>);
-  table.set(Slot::kGraphGetNumNodes, get_count<&Graph::nodes, Graph>);
-  table.set(Slot::kGraphGetNodes, get_parts<&Graph::nodes, Graph, Node>);
-  table.set(Slot::kGraphGetParentNode, get_member<&Graph::parent, Graph, const Node*>);
+  table.set(Slot::kGraphGetNumInputs, get_count<&SeenGraph::inputs, SeenGraph>);
+  table.set(Slot::kGraphGetInputs, get_parts<&SeenGraph::inputs, SeenGraph, SeenValue>);
+  table.set(Slot::kGraphGetNumOutputs, get_count<&SeenGraph::outputs, SeenGraph>);
+  table.set(Slot::kGraphGetOutputs, get_parts<&SeenGraph::outputs, SeenGraph, SeenValue>);
+  table.set(Slot::kGraphGetNumInitializers, get_count<&SeenGraph::constants, SeenGraph>);
+  table.set(Slot::kGraphGetInitializers, get_parts<&SeenGraph::constants, SeenGraph, SeenValue>);
+  table.set(Slot::kGraphGetNumNodes, get_count<&SeenGraph::nodes, SeenGraph>);
+  table.set(Slot::kGraphGetNodes, get_parts<&SeenGraph::nodes, SeenGraph, SeenNode>);
+  table.set(Slot::kGraphGetParentNode, get_member<&SeenGraph::parent, SeenGraph, const SeenNode*>);
   table.set(Slot::kGraphGetGraphView, get_view);
   table.set(Slot::kReleaseGraph, release_graph);
 
-  table.set(Slot::kNodeGetId, get_member<&Node::id, Node, size_t>);
-  table.set(Slot::kNodeGetName, get_text<&Node::name, Node>);
-  table.set(Slot::kNodeGetOperatorType, get_text<&Node::op_type, Node>);
-  table.set(Slot::kNodeGetDomain, get_text<&Node::domain, Node>);
-  table.set(Slot::kNodeGetSinceVersion, get_member<&Node::since_version, Node, int>);
-  table.set(Slot::kNodeGetNumInputs, get_count<&Node::inputs, Node>);
-  table.set(Slot::kNodeGetInputs, get_parts<&Node::inputs, Node, NamedValue>);
-  table.set(Slot::kNodeGetNumOutputs, get_count<&Node::outputs, Node>);
-  table.set(Slot::kNodeGetOutputs, get_parts<&Node::outputs, Node, NamedValue>);
-  table.set(Slot::kNodeGetNumImplicitInputs, get_count<&Node::captured, Node>);
-  table.set(Slot::kNodeGetImplicitInputs, get_parts<&Node::captured, Node, NamedValue>);
-  table.set(Slot::kNodeGetNumAttributes, get_count<&Node::attributes, Node>);
-  table.set(Slot::kNodeGetAttributes, get_parts<&Node::attributes, Node, Attribute>);
+  table.set(Slot::kNodeGetId, get_member<&SeenNode::id, SeenNode, size_t>);
+  table.set(Slot::kNodeGetName, get_text<&SeenNode::name, SeenNode>);
+  table.set(Slot::kNodeGetOperatorType, get_text<&SeenNode::op_type, SeenNode>);
+  table.set(Slot::kNodeGetDomain, get_text<&SeenNode::domain, SeenNode>);
+  table.set(Slot::kNodeGetSinceVersion, get_member<&SeenNode::since_version, SeenNode, int>);
+  table.set(Slot::kNodeGetNumInputs, get_count<&SeenNode::inputs, SeenNode>);
+  table.set(Slot::kNodeGetInputs, get_parts<&SeenNode::inputs, SeenNode, SeenValue>);
+  table.set(Slot::kNodeGetNumOutputs, get_count<&SeenNode::outputs, SeenNode>);
+  table.set(Slot::kNodeGetOutputs, get_parts<&SeenNode::outputs, SeenNode, SeenValue>);
+  table.set(Slot::kNodeGetNumImplicitInputs, get_count<&SeenNode::captured, SeenNode>);
+  table.set(Slot::kNodeGetImplicitInputs, get_parts<&SeenNode::captured, SeenNode, SeenValue>);
+  table.set(Slot::kNodeGetNumAttributes, get_count<&SeenNode::attributes, SeenNode>);
+  table.set(Slot::kNodeGetAttributes, get_parts<&SeenNode::attributes, SeenNode, SeenAttribute>);
   table.set(Slot::kNodeGetAttributeByName, get_attribute);
-  table.set(Slot::kNodeGetNumSubgraphs, get_count<&Node::bodies, Node>);
+  table.set(Slot::kNodeGetNumSubgraphs, get_count<&SeenNode::bodies, SeenNode>);
   table.set(Slot::kNodeGetSubgraphs, get_bodies);
-  table.set(Slot::kNodeGetGraph, get_member<&Node::graph, Node, const Graph*>);
+  table.set(Slot::kNodeGetGraph, get_member<&SeenNode::graph, SeenNode, const SeenGraph*>);
   table.set(Slot::kNodeGetEpName, get_ep_name);
 
-  table.set(Slot::kOpAttrGetName, get_text<&Attribute::name, Attribute>);
+  table.set(Slot::kOpAttrGetName, get_text<&SeenAttribute::name, SeenAttribute>);
   table.set(Slot::kOpAttrGetType, get_kind);
   table.set(Slot::kOpAttrGetTensorAttributeAsOrtValue, get_tensor);
   table.set(Slot::kReadOpAttr, read_attribute);

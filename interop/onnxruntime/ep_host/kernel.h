@@ -20,11 +20,10 @@ struct ReleaseEp {
 using OwnedEp = std::unique_ptr<Ep, ReleaseEp>;
 
 /// Throws ApiError: it cannot be made, as for an option that it does not know.
-OwnedEp make_ep(const host::EpDevice& device, const host::SessionSettings& settings,
-                const Logger& logger);
+OwnedEp make_ep(const OfferedDevice& device, const SessionEntries& settings, const Logger& logger);
 
 /// What the provider would run of the graph. Throws ApiError.
-host::GraphSupport support_of(Ep& ep, const host::Graph& graph);
+SupportedParts support_of(Ep& ep, const SeenGraph& graph);
 
 /// Compiles a claim. `drops_constants`: as the provider said when it claimed. Throws sdk::Error.
 std::unique_ptr<sdk::Kernel> make_kernel(OwnedEp ep, const gantry_host* host,

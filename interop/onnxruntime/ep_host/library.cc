@@ -30,13 +30,13 @@ void* find(void* handle, const std::string& path, const char* name) {
 
 void expect_success(host::Status* status) {
   if (!status) return;
-  const std::unique_ptr<Status, void (*)(Status*)> owned(reinterpret_cast<Status*>(status),
+  const std::unique_ptr<Status, void (*)(Status*)> owned(opaque<Status>(status),
                                                          [](Status* it) { release_status(it); });
   throw ApiError(owned->code, owned->message);
 }
 
 EpLibrary::EpLibrary(const std::string& path,
-                     const std::vector<std::unique_ptr<host::Device>>& machine,
+                     const std::vector<std::unique_ptr<MachineDevice>>& machine,
                      const Logger& logger)
     : path_(path) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -56,21 +56,22 @@ EpLibrary::EpLibrary(const std::string& path,
 EpLibrary::~EpLibrary() {
   devices_.clear();
   for (EpFactory* factory : factories_) {
-    if (auto* status = reinterpret_cast<Status*>(release_(factory))) release_status(status);
+    if (auto* status = opaque<Status>(release_(factory))) release_status(status);
   }
 }
 
 void EpLibrary::add_devices(EpFactory* factory,
-                            const std::vector<std::unique_ptr<host::Device>>& machine) {
+                            const std::vector<std::unique_ptr<MachineDevice>>& machine) {
   std::vector<const host::Device*> given;
   given.reserve(machine.size());
-  for (const auto& device : machine) given.push_back(device.get());
+  for (const auto& device : machine) given.push_back(opaque<const host::Device>(device.get()));
   constexpr size_t kMost = 8;  // likewise
   host::EpDevice* made[kMost] = {};
   size_t count = 0;
   host::Status* status =
       factory->get_devices(factory, given.data(), given.size(), made, kMost, &count);
-  for (size_t i = 0; i < std::min(count, kMost); ++i) devices_.emplace_back(made[i]);
+  for (size_t i = 0; i < std::min(count, kMost); ++i)
+    devices_.emplace_back(opaque<OfferedDevice>(made[i]));
   expect_success(status);
 }
 

@@ -17,25 +17,25 @@ class EpLibrary {
   /// Opens the library, makes its factories and asks each which of the machine's devices it can
   /// use. `machine` and `logger` must outlive this. Throws sdk::Error: it cannot be opened, is no
   /// such library, or fails.
-  EpLibrary(const std::string& path, const std::vector<std::unique_ptr<host::Device>>& machine,
+  EpLibrary(const std::string& path, const std::vector<std::unique_ptr<MachineDevice>>& machine,
             const Logger& logger);
   ~EpLibrary();
   EpLibrary(const EpLibrary&) = delete;
   EpLibrary& operator=(const EpLibrary&) = delete;
 
-  [[nodiscard]] const std::vector<std::unique_ptr<host::EpDevice>>& devices() const {
+  [[nodiscard]] const std::vector<std::unique_ptr<OfferedDevice>>& devices() const {
     return devices_;
   }
 
  private:
   using ReleaseFactory = host::Status* (*)(EpFactory*);
 
-  void add_devices(EpFactory* factory, const std::vector<std::unique_ptr<host::Device>>& machine);
+  void add_devices(EpFactory* factory, const std::vector<std::unique_ptr<MachineDevice>>& machine);
 
   std::string path_;
   ReleaseFactory release_ = nullptr;
   std::vector<EpFactory*> factories_;
-  std::vector<std::unique_ptr<host::EpDevice>> devices_;
+  std::vector<std::unique_ptr<OfferedDevice>> devices_;
 };
 
 /// Throws ApiError if there is a status, which is released.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OrtModelMetadata, of which providers of gantry know nothing: all of it is empty.
 #include "ep_host/functions.h"
-#include "ep_host/host_graph.h"
+#include "ep_host/seen_graph.h"
 #include "objects/api_table.h"
 #include "objects/memory.h"
 #include "objects/status.h"
@@ -11,7 +11,7 @@ namespace {
 
 struct ModelMetadata {};
 
-Status* get_metadata(const host::Graph*, ModelMetadata** out) {
+Status* get_metadata(const SeenGraph*, ModelMetadata** out) {
   return guarded([&] { *out = new ModelMetadata; });
 }
 Status* get_text(const ModelMetadata*, Allocator* allocator, char** out) {

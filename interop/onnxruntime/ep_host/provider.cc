@@ -30,7 +30,7 @@ std::string lower(std::string text) {
 class EpHost final : public sdk::Provider {
  public:
   explicit EpHost(const gantry_offer& offer)
-      : Provider(offer, "ort_ep", {}), logger_{offer.host}, machine_(host::machine_devices()) {
+      : Provider(offer, "ort_ep", {}), logger_{offer.host}, machine_(machine_devices()) {
     const auto options = nlohmann::json::parse(sdk::to_view(offer.options));
     paths_ = options.value("libraries", std::vector<std::string>());
   }
@@ -48,7 +48,7 @@ class EpHost final : public sdk::Provider {
       const auto& found = libraries_.back()->devices();
       if (found.empty()) report(sink, path, path + " can use none of this machine's devices");
       for (const auto& device : found) {
-        const std::string name = device->name + " on " + host::to_string(device->device->type);
+        const std::string name = device->name + " on " + to_string(device->device->type);
         report(sink, name,
                device->has_own_memory
                    ? name + " keeps tensors in memory of its own, which gantry does not fill"
@@ -59,17 +59,17 @@ class EpHost final : public sdk::Provider {
   }
 
   void claim(const gantry_claim_request& request) const override {
-    const host::EpDevice& device = *devices_.at(request.device);
+    const OfferedDevice& device = *devices_.at(request.device);
     const gantry_graph& graph = *request.graph;
     std::vector<bool> is_claimed(graph.node_count);
     std::string reason = device.name + " does not take it";
     call_library(device.name, [&] {
       std::vector<uint32_t> all(graph.node_count);
       for (uint32_t i = 0; i < graph.node_count; ++i) all[i] = i;
-      const host::Graph seen(host(), graph, all);
+      const SeenGraph seen(host(), graph, all);
       const OwnedEp ep = make_ep(device, settings_of(device, request.options), logger_);
-      const host::GraphSupport support = support_of(*ep, seen);
-      for (const host::GraphSupport::Part& part : support.parts) {
+      const SupportedParts support = support_of(*ep, seen);
+      for (const SupportedParts::Part& part : support.parts) {
         if (!claim_part(request, part, device.name)) continue;
         for (const uint32_t id : part.ids) is_claimed[id] = true;
       }
@@ -82,7 +82,7 @@ class EpHost final : public sdk::Provider {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::Kernel> compile(const gantry_compile& args) const override {
-    const host::EpDevice& device = *devices_.at(args.device);
+    const OfferedDevice& device = *devices_.at(args.device);
     std::unique_ptr<sdk::Kernel> kernel;
     call_library(device.name, [&] {
       kernel = make_kernel(make_ep(device, settings_of(device, args.options), logger_), host(),
@@ -94,7 +94,7 @@ class EpHost final : public sdk::Provider {
  private:
   // `reason`: why it cannot be used; empty: it can.
   void report(const gantry_device_sink& sink, const std::string& name, const std::string& reason,
-              const host::EpDevice* device = nullptr) {
+              const OfferedDevice* device = nullptr) {
     gantry_device_info info = {};
     info.size = sizeof(info);
     info.state = reason.empty() ? GANTRY_DEVICE_READY : GANTRY_DEVICE_ABSENT;
@@ -108,7 +108,7 @@ class EpHost final : public sdk::Provider {
   }
 
   /// False: a value that is no tensor would go in or out.
-  bool claim_part(const gantry_claim_request& request, const host::GraphSupport::Part& part,
+  bool claim_part(const gantry_claim_request& request, const SupportedParts::Part& part,
                   const std::string& kernel) const {
     const sdk::GraphIndex index(host(), *request.graph);
     const std::vector<sdk::InputSlot> slots = index.input_slots(part.ids);
@@ -145,8 +145,8 @@ class EpHost final : public sdk::Provider {
   }
 
   // Options of a provider have its name in front of theirs there.
-  static host::SessionSettings settings_of(const host::EpDevice& device, gantry_str options) {
-    host::SessionSettings settings;
+  static SessionEntries settings_of(const OfferedDevice& device, gantry_str options) {
+    SessionEntries settings;
     const std::string prefix = "ep." + lower(device.name) + ".";
     for (size_t i = 0; i < device.options.size(); ++i)
       settings.entries.set(prefix + device.options.keys()[i], device.options.values()[i]);
@@ -159,10 +159,10 @@ class EpHost final : public sdk::Provider {
   }
 
   Logger logger_;
-  std::vector<std::unique_ptr<host::Device>> machine_;
+  std::vector<std::unique_ptr<MachineDevice>> machine_;
   std::vector<std::string> paths_;
   std::vector<std::unique_ptr<EpLibrary>> libraries_;
-  std::vector<const host::EpDevice*> devices_;  // by index; null: it cannot be used
+  std::vector<const OfferedDevice*> devices_;  // by index; null: it cannot be used
 };
 
 }  // namespace

@@ -11,14 +11,12 @@
 namespace gantry::ort {
 namespace {
 
-using host::SessionSettings;
-
-Status* has_entry(const SessionSettings* settings, const char* key, int* out) {
+Status* has_entry(const SessionEntries* settings, const char* key, int* out) {
   *out = settings->entries.find(key) ? 1 : 0;
   return nullptr;
 }
 /// Without `out`, or with too little room, it tells the size that the text needs.
-Status* get_entry(const SessionSettings* settings, const char* key, char* out, size_t* size) {
+Status* get_entry(const SessionEntries* settings, const char* key, char* out, size_t* size) {
   return guarded([&] {
     const char* text = settings->entries.find(key);
     if (!text) {
@@ -33,7 +31,7 @@ Status* get_entry(const SessionSettings* settings, const char* key, char* out, s
     std::memcpy(out, text, needed);
   });
 }
-Status* get_entries(const SessionSettings* settings, KeyValues** out) {
+Status* get_entries(const SessionEntries* settings, KeyValues** out) {
   return guarded([&] { *out = new KeyValues(settings->entries); });
 }
 

@@ -6,27 +6,27 @@
 #include <string>
 #include <vector>
 
-#include "ep_host/host_graph.h"
+#include "ep_host/seen_graph.h"
 #include "objects/execution_provider.h"
 #include "objects/key_values.h"
 
-namespace gantry::ort::host {
+namespace gantry::ort {
 
-struct SessionSettings {
-  ort::KeyValues entries;
+struct SessionEntries {
+  KeyValues entries;
 };
 
-struct GraphSupport {
+struct SupportedParts {
   struct Part {
     std::vector<uint32_t> ids;  ///< of nodes, ascending
     bool drops_constants;
   };
   std::vector<Part> parts;
-  std::vector<const Node*> single;  ///< what the provider would run node by node
+  std::vector<const SeenNode*> single;  ///< what the provider would run node by node
 };
 
-struct ComputeContext {
+struct FusedName {
   std::string node_name;
 };
 
-}  // namespace gantry::ort::host
+}  // namespace gantry::ort

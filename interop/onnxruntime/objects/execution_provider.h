@@ -11,23 +11,29 @@ namespace gantry::ort {
 
 /// ONNX Runtime's own objects, of which only addresses are known here.
 namespace host {
-struct AnyValue;         // OrtValue
-struct Attribute;        // OrtOpAttr
-struct ComputeContext;   // OrtNodeComputeContext
-struct Device;           // OrtHardwareDevice
-struct EpDevice;         // OrtEpDevice
-struct Graph;            // OrtGraph
-struct GraphSupport;     // OrtEpGraphSupportInfo
-struct KernelContext;    // OrtKernelContext
-struct KeyValues;        // OrtKeyValuePairs
-struct Logger;           // OrtLogger
-struct NamedValue;       // OrtValueInfo
-struct Node;             // OrtNode
-struct SessionSettings;  // OrtSessionOptions
-struct Status;           // OrtStatus
-struct TensorInfo;       // OrtTensorTypeAndShapeInfo
-struct AnyType;          // OrtTypeInfo
+struct AnyValue;        // OrtValue
+struct Attribute;       // OrtOpAttr
+struct ComputeContext;  // OrtNodeComputeContext
+struct Device;          // OrtHardwareDevice
+struct EpDevice;        // OrtEpDevice
+struct Graph;           // OrtGraph
+struct GraphSupport;    // OrtEpGraphSupportInfo
+struct KernelContext;   // OrtKernelContext
+struct KeyValues;       // OrtKeyValuePairs
+struct Logger;          // OrtLogger
+struct NamedValue;      // OrtValueInfo
+struct Node;            // OrtNode
+struct Settings;        // OrtSessionOptions
+struct Status;          // OrtStatus
+struct TensorInfo;      // OrtTensorTypeAndShapeInfo
+struct AnyType;         // OrtTypeInfo
 }  // namespace host
+
+/// An object of ours under the name that the structures have for it, or back.
+template <class To, class From>
+To* opaque(From* object) {
+  return reinterpret_cast<To*>(object);
+}
 
 /// The version of the structures below.
 inline constexpr uint32_t kStructVersion = 23;
@@ -79,7 +85,7 @@ struct EpFactory {
                                host::EpDevice** made, size_t most, size_t* made_count) noexcept;
   host::Status* (*create)(EpFactory*, const host::Device* const* devices,
                           const host::KeyValues* const* metadata, size_t count,
-                          const host::SessionSettings*, const host::Logger*, Ep** made) noexcept;
+                          const host::Settings*, const host::Logger*, Ep** made) noexcept;
   void (*release)(EpFactory*, Ep*) noexcept;
   uint32_t (*get_vendor_id)(const EpFactory*) noexcept;
   const char* (*get_version)(const EpFactory*) noexcept;

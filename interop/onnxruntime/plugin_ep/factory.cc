@@ -77,9 +77,8 @@ class Factory : public EpFactory {
   }
 
   static host::Status* create(EpFactory* self, const host::Device* const*,
-                              const host::KeyValues* const*, size_t,
-                              const host::SessionSettings* settings, const host::Logger* logger,
-                              Ep** made) noexcept {
+                              const host::KeyValues* const*, size_t, const host::Settings* settings,
+                              const host::Logger* logger, Ep** made) noexcept {
     Factory& factory = of(self);
     return guarded_by(factory.api_, [&] {
       EpOptions options = read_options(factory.api_, settings);

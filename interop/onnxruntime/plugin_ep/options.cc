@@ -23,7 +23,7 @@ std::string prefix() {
 
 }  // namespace
 
-EpOptions read_options(const HostApi& api, const host::SessionSettings* settings) {
+EpOptions read_options(const HostApi& api, const host::Settings* settings) {
   const Owned<host::KeyValues> pairs(
       api, Slot::kReleaseKeyValuePairs,
       api.value<host::KeyValues*>(Slot::kGetSessionOptionsConfigEntries, settings));

@@ -19,7 +19,7 @@ struct EpOptions {
 };
 
 /// Reads them from ONNX Runtime's options of a session. ApiError: an option of another name.
-EpOptions read_options(const HostApi& api, const host::SessionSettings* settings);
+EpOptions read_options(const HostApi& api, const host::Settings* settings);
 
 SessionOptions session_options(const EpOptions& options);
 

@@ -15,80 +15,83 @@
 #include "objects/execution_provider.h"
 #include "objects/value.h"
 
-namespace gantry::ort::host {
+namespace gantry::ort {
+
+struct SeenNode;
+struct SeenGraph;
 
 /// OrtValueInfo.
-struct NamedValue {
+struct SeenValue {
   struct Use {
-    const Node* node;
+    const SeenNode* node;
     int64_t input;  ///< -1: read by a body of the node
   };
 
   uint32_t index = 0;  ///< into gantry_graph.values
   std::string name;
-  ort::TypeInfo type;
-  const Node* maker = nullptr;
+  TypeInfo type;
+  const SeenNode* maker = nullptr;
   size_t output = 0;  ///< of `maker`
   std::vector<Use> uses;
-  std::unique_ptr<ort::Value> constant;  ///< null: it is not constant
+  std::unique_ptr<Value> constant;  ///< null: it is not constant
   bool is_input = false;
   bool is_output = false;
   bool is_outer = false;  ///< in a body: a value of a graph around it
 };
 
 /// OrtOpAttr.
-struct Attribute {
+struct SeenAttribute {
   const gantry_host* host;
   const gantry_attribute* from;
   std::string name;
 };
 
 /// OrtNode.
-struct Node {
+struct SeenNode {
   size_t id = 0;  ///< index into gantry_graph.nodes
   std::string name;
   std::string op_type;
   std::string domain;
   int since_version = 1;
-  std::vector<const NamedValue*> inputs;  // null: left out, as in `outputs`
-  std::vector<const NamedValue*> captured;
-  std::vector<const NamedValue*> outputs;
-  std::vector<std::unique_ptr<Attribute>> attributes;
+  std::vector<const SeenValue*> inputs;  // null: left out, as in `outputs`
+  std::vector<const SeenValue*> captured;
+  std::vector<const SeenValue*> outputs;
+  std::vector<std::unique_ptr<SeenAttribute>> attributes;
   std::vector<std::string> body_names;
-  std::vector<std::unique_ptr<Graph>> bodies;
-  const Graph* graph = nullptr;
+  std::vector<std::unique_ptr<SeenGraph>> bodies;
+  const SeenGraph* graph = nullptr;
 };
 
 /// OrtGraph. Values have the names that they have in the model.
-struct Graph {
+struct SeenGraph {
   /// Some nodes of a graph, ascending. Its inputs are what they read and do not make, its outputs
   /// what others read of them; or those of the whole graph, if all nodes are taken.
-  Graph(const gantry_host* host, const gantry_graph& from, const std::vector<uint32_t>& ids);
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
+  SeenGraph(const gantry_host* host, const gantry_graph& from, const std::vector<uint32_t>& ids);
+  SeenGraph(const SeenGraph&) = delete;
+  SeenGraph& operator=(const SeenGraph&) = delete;
 
   /// The value of that index; null for GANTRY_NONE.
-  NamedValue* value(uint32_t index);
+  SeenValue* value(uint32_t index);
   /// The node that stands for the whole graph, with these inputs and outputs.
-  [[nodiscard]] std::unique_ptr<Node> fused(const std::string& name, bool with_constants) const;
+  [[nodiscard]] std::unique_ptr<SeenNode> fused(const std::string& name, bool with_constants) const;
 
   const gantry_host* host;
   const gantry_graph& from;
   std::string name;
-  const Node* parent = nullptr;
-  std::vector<std::unique_ptr<Node>> nodes;
-  std::vector<const NamedValue*> inputs;
-  std::vector<const NamedValue*> outputs;
-  std::vector<const NamedValue*> constants;  ///< initializers
-  std::map<std::string, int64_t> opsets;     ///< by domain: the newest version of its operators
+  const SeenNode* parent = nullptr;
+  std::vector<std::unique_ptr<SeenNode>> nodes;
+  std::vector<const SeenValue*> inputs;
+  std::vector<const SeenValue*> outputs;
+  std::vector<const SeenValue*> constants;  ///< initializers
+  std::map<std::string, int64_t> opsets;    ///< by domain: the newest version of its operators
 
  private:
-  Graph(const gantry_host* host, const gantry_graph& from, const Node& parent);
+  SeenGraph(const gantry_host* host, const gantry_graph& from, const SeenNode& parent);
   void add_node(uint32_t id);
-  void add_body(Node& node, const gantry_node& from_node, const gantry_attribute& attribute);
+  void add_body(SeenNode& node, const gantry_node& from_node, const gantry_attribute& attribute);
   void find_borders();
 
-  std::map<uint32_t, std::unique_ptr<NamedValue>> values_;  // by index
+  std::map<uint32_t, std::unique_ptr<SeenValue>> values_;  // by index
 };
 
-}  // namespace gantry::ort::host
+}  // namespace gantry::ort
