@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "objects/tensor_type.h"
+
 namespace gantry::ort {
 namespace {
 
@@ -24,8 +26,7 @@ std::vector<Parameter> parameters_of(const CustomOp& op, bool are_inputs) {
   std::vector<Parameter> all(are_inputs ? op.get_input_count(&op) : op.get_output_count(&op));
   for (size_t i = 0; i < all.size(); ++i) {
     Parameter& one = all[i];
-    one.dtype =
-        static_cast<uint32_t>(are_inputs ? op.get_input_type(&op, i) : op.get_output_type(&op, i));
+    one.dtype = dtype_of(are_inputs ? op.get_input_type(&op, i) : op.get_output_type(&op, i));
     if (op.version < kWithArity) continue;
     one.arity = are_inputs ? op.get_input_arity(&op, i) : op.get_output_arity(&op, i);
     if (one.arity == Arity::kOptional) one.least = 0;

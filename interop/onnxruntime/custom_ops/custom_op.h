@@ -26,7 +26,7 @@ struct CustomOp {
   void* (*create_kernel)(const CustomOp* op, const ApiTable* api, const KernelInfo* info);
   const char* (*get_name)(const CustomOp* op);
   const char* (*get_execution_provider)(const CustomOp* op);  // null: the CPU's
-  int (*get_input_type)(const CustomOp* op, size_t index);    // gantry_dtype; 0: any
+  int (*get_input_type)(const CustomOp* op, size_t index);    // as the API numbers it; 0: any
   size_t (*get_input_count)(const CustomOp* op);
   int (*get_output_type)(const CustomOp* op, size_t index);
   size_t (*get_output_count)(const CustomOp* op);

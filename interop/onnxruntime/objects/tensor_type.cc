@@ -42,15 +42,15 @@ Status* create_type(TensorType** out) {
 }
 void release_type(TensorType* type) { delete type; }
 
-Status* set_element_type(TensorType* type, int dtype) {
-  type->dtype = static_cast<uint32_t>(dtype);
+Status* set_element_type(TensorType* type, int api_type) {
+  type->dtype = dtype_of(api_type);
   return nullptr;
 }
 Status* set_dimensions(TensorType* type, const int64_t* extents, size_t count) {
   return guarded([&] { type->shape.assign(extents, extents + count); });
 }
 Status* get_element_type(const TensorType* type, int* out) {
-  *out = static_cast<int>(type->dtype);
+  *out = api_type_of(type->dtype);
   return nullptr;
 }
 Status* get_dimensions_count(const TensorType* type, size_t* out) {

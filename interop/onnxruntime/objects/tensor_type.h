@@ -2,6 +2,8 @@
 // The types of values, as the API hands them out. Plain data.
 #pragma once
 
+#include <gantry/provider.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,9 +12,25 @@
 
 namespace gantry::ort {
 
-/// OrtTensorTypeAndShapeInfo. The numbers of ONNXTensorElementDataType are those of gantry_dtype.
+/// The gantry_dtype of an ONNXTensorElementDataType. The numbers are the same up to 23; the three
+/// behind stand in another order than in ONNX.
+constexpr uint32_t dtype_of(int api_type) {
+  constexpr int kFirst = 24;
+  constexpr uint32_t kOrder[] = {GANTRY_UINT2, GANTRY_INT2, GANTRY_FLOAT8E8M0};
+  const bool is_moved = api_type >= kFirst && api_type < kFirst + 3;
+  return is_moved ? kOrder[api_type - kFirst] : static_cast<uint32_t>(api_type);
+}
+/// The ONNXTensorElementDataType of a gantry_dtype.
+constexpr int api_type_of(uint32_t dtype) {
+  for (const int type : {24, 25, 26}) {
+    if (dtype_of(type) == dtype) return type;
+  }
+  return static_cast<int>(dtype);
+}
+
+/// OrtTensorTypeAndShapeInfo.
 struct TensorType {
-  uint32_t dtype = 0;
+  uint32_t dtype = 0;                     ///< gantry_dtype
   std::vector<int64_t> shape = {};        ///< -1: an extent that is not known
   std::vector<std::string> symbols = {};  ///< names of such extents; empty, or as many as `shape`
   bool has_shape = true;                  ///< the rank is known

@@ -30,19 +30,20 @@ const std::string& text_at(const Value& value, size_t index) {
   return text_at(const_cast<Value&>(value), index);
 }
 
-Status* create_tensor(Allocator*, const int64_t* shape, size_t rank, int dtype, Value** out) {
+Status* create_tensor(Allocator*, const int64_t* shape, size_t rank, int api_type, Value** out) {
   return guarded([&] {
-    *out = Value::make({static_cast<uint32_t>(dtype), {shape, shape + rank}}).release();
+    *out = Value::make({dtype_of(api_type), {shape, shape + rank}}).release();
   });
 }
 
 Status* create_tensor_with_data(const MemoryInfo*, void* data, size_t bytes, const int64_t* shape,
-                                size_t rank, int dtype, Value** out) {
+                                size_t rank, int api_type, Value** out) {
   return guarded([&] {
     auto value = std::make_unique<Value>();
-    value->type = {static_cast<uint32_t>(dtype), {shape, shape + rank}};
+    value->type = {dtype_of(api_type), {shape, shape + rank}};
     value->data = data;
-    if (dtype == GANTRY_STRING) fail("a tensor of strings has no memory of the caller's");
+    if (value->type.dtype == GANTRY_STRING)
+      fail("a tensor of strings has no memory of the caller's");
     if (value->size_bytes() > bytes) {
       fail("a tensor of " + std::to_string(value->size_bytes()) + " bytes in memory of " +
            std::to_string(bytes));
@@ -53,8 +54,8 @@ Status* create_tensor_with_data(const MemoryInfo*, void* data, size_t bytes, con
 
 // The allocator gives the memory back when the last value of it is released.
 Status* create_tensor_with_deleter(Allocator* deleter, void* data, size_t bytes,
-                                   const int64_t* shape, size_t rank, int dtype, Value** out) {
-  Status* status = create_tensor_with_data(nullptr, data, bytes, shape, rank, dtype, out);
+                                   const int64_t* shape, size_t rank, int api_type, Value** out) {
+  Status* status = create_tensor_with_data(nullptr, data, bytes, shape, rank, api_type, out);
   if (status) return status;
   return guarded([&] {
     (*out)->memory = {data, [deleter](void* memory) { deleter->release(deleter, memory); }};

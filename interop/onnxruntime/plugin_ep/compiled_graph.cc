@@ -34,7 +34,8 @@ std::map<std::string, Value> copies_of(const std::map<std::string, Value>& value
   return copies;
 }
 
-bool is_known(const ValueInfo& info) {
+/// A tensor of numbers whose shape is known before a run.
+bool is_fixed(const ValueInfo& info) {
   return info.kind == Kind::kTensor && info.dtype != DType::kString && info.has_rank &&
          std::all_of(info.shape.begin(), info.shape.end(),
                      [](int64_t extent) { return extent >= 0; });
@@ -43,6 +44,7 @@ bool is_known(const ValueInfo& info) {
 }  // namespace
 
 CompiledGraph::CompiledGraph(const HostApi& api, const host::Graph* graph, const host::Node* fused,
+                             const std::set<std::string>& trusted,
                              const std::shared_ptr<Runtime>& runtime, const EpOptions& options)
     : ComputeInfo{kStructVersion, use_self,
                   [](ComputeInfo*, void* state, host::KernelContext* context) noexcept {
@@ -53,7 +55,7 @@ CompiledGraph::CompiledGraph(const HostApi& api, const host::Graph* graph, const
       api_(api),
       runtime_(runtime) {
   const NodeValues values = values_of(api, fused);
-  GraphModel model(api, graph);
+  GraphModel model(api, graph, trusted);
   for (const host::Node* node : nodes_of(api, graph)) model.add(node);
   std::vector<std::string> outputs;
   for (const std::string& name : values.outputs) {
@@ -74,8 +76,7 @@ CompiledGraph::CompiledGraph(const HostApi& api, const host::Graph* graph, const
   }
   for (const ValueInfo& output : session_->outputs()) {
     const auto found = std::find(values.outputs.begin(), values.outputs.end(), output.name);
-    outputs_.push_back({output.name, static_cast<size_t>(found - values.outputs.begin()),
-                        output.shape, is_known(output)});
+    outputs_.push_back({output.name, static_cast<size_t>(found - values.outputs.begin()), {}});
   }
 }
 
@@ -87,37 +88,65 @@ std::unique_ptr<Binding> CompiledGraph::take() {
   return binding;
 }
 
+void CompiledGraph::put_back(std::unique_ptr<Binding> binding) {
+  const sdk::MutexLock lock(mutex_);
+  idle_.push_back(std::move(binding));
+}
+
 void CompiledGraph::run(host::KernelContext* context) {
   // The weights that ONNX Runtime has freed since the graph was compiled would stay with the heap.
   std::call_once(first_run_, [] { malloc_trim(0); });
-  // One that failed is not used again.
-  std::unique_ptr<Binding> binding = take();
+  // A binding that was kept writes to the outputs of its last run, so without new ones for all of
+  // them a run has a binding of its own. One that failed is not used again.
+  const std::optional<std::vector<Tensor>> given = targets(context);
+  std::unique_ptr<Binding> binding = given ? take() : std::make_unique<Binding>(*session_);
   for (const Port& input : inputs_) {
     const auto* value =
         api_.value<const host::AnyValue*>(Slot::kKernelContextGetInput, context, input.index);
     binding->input(input.name, tensor_of(api_, value));
   }
-  std::vector<bool> is_bound(outputs_.size());
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (outputs_[i].is_fixed) is_bound[i] = bind(*binding, context, outputs_[i]);
+  std::set<size_t> written;
+  for (size_t i = 0; given && i < given->size(); ++i) {
+    binding->output(in_place_[i].name, (*given)[i]);
+    written.insert(in_place_[i].index);
   }
   binding->run();
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    const Port& output = outputs_[i];
-    if (!is_bound[i]) give(context, output.index, binding->result(output.name).tensor());
+  for (const Port& output : outputs_) {
+    if (written.count(output.index) == 0)
+      give(context, output.index, binding->result(output.name).tensor());
   }
-  const sdk::MutexLock lock(mutex_);
-  idle_.push_back(std::move(binding));
+  if (given)
+    put_back(std::move(binding));
+  else
+    learn(*binding);
 }
 
-bool CompiledGraph::bind(Binding& binding, host::KernelContext* context, const Port& output) const {
-  const auto* value =
-      api_.value<host::AnyValue*>(Slot::kKernelContextGetOutput, context, output.index,
-                                  output.shape.data(), output.shape.size());
-  const Tensor tensor = tensor_of(api_, value);
-  const bool is_in_place = tensor.data() == api_.value<void*>(Slot::kGetTensorMutableData, value);
-  if (is_in_place) binding.output(output.name, tensor);
-  return is_in_place;
+std::optional<std::vector<Tensor>> CompiledGraph::targets(host::KernelContext* context) const {
+  if (!has_run_) return std::nullopt;
+  std::vector<Tensor> all;
+  for (const Port& output : in_place_) {
+    const auto* value =
+        api_.value<host::AnyValue*>(Slot::kKernelContextGetOutput, context, output.index,
+                                    output.shape.data(), output.shape.size());
+    all.push_back(tensor_of(api_, value));
+    if (all.back().data() != api_.value<void*>(Slot::kGetTensorMutableData, value))
+      return std::nullopt;
+  }
+  return all;
+}
+
+void CompiledGraph::learn(const Binding& binding) {
+  const sdk::MutexLock lock(mutex_);
+  if (has_run_) return;
+  const std::vector<ValueInfo>& infos = session_->outputs();
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (!is_fixed(infos[i])) continue;
+    Port output = outputs_[i];
+    output.shape = infos[i].shape;
+    if (binding.result(output.name).tensor().shape() == output.shape)
+      in_place_.push_back(std::move(output));
+  }
+  has_run_ = true;
 }
 
 void CompiledGraph::give(host::KernelContext* context, size_t index, const Tensor& tensor) const {
@@ -125,10 +154,12 @@ void CompiledGraph::give(host::KernelContext* context, size_t index, const Tenso
   auto* value = api_.value<host::AnyValue*>(Slot::kKernelContextGetOutput, context, index,
                                             shape.data(), shape.size());
   if (tensor.dtype() == DType::kString) {
-    std::vector<const char*> texts;
-    texts.reserve(tensor.strings().size());
-    for (const std::string& text : tensor.strings()) texts.push_back(text.c_str());
-    api_.call(Slot::kFillStringTensor, value, texts.data(), texts.size());
+    for (size_t i = 0; i < tensor.strings().size(); ++i) {
+      const std::string& text = tensor.strings()[i];
+      char* target =
+          api_.value<char*>(Slot::kGetResizedStringTensorElementBuffer, value, i, text.size());
+      std::copy(text.begin(), text.end(), target);
+    }
   } else if (tensor.size_bytes() > 0) {
     std::memcpy(api_.value<void*>(Slot::kGetTensorMutableData, value), tensor.data(),
                 tensor.size_bytes());

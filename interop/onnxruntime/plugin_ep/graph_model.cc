@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin_ep/graph_model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "plugin_ep/host_types.h"
@@ -18,8 +19,11 @@ onnx::ValueInfoProto declaration_of(const HostApi& api, const host::NamedValue* 
 
 }  // namespace
 
-GraphModel::GraphModel(const HostApi& api, const host::Graph* graph) : api_(api) {
-  model_.set_ir_version(api.value<int64_t>(Slot::kGraphGetOnnxIrVersion, graph));
+GraphModel::GraphModel(const HostApi& api, const host::Graph* graph,
+                       const std::set<std::string>& trusted)
+    : api_(api), trusted_(trusted) {
+  constexpr int64_t kLeast = 4;  // from which on initializers need be no inputs, as here
+  model_.set_ir_version(std::max(api.value<int64_t>(Slot::kGraphGetOnnxIrVersion, graph), kLeast));
   const auto count = api.value<size_t>(Slot::kGraphGetNumOperatorSets, graph);
   std::vector<const char*> domains(count);
   std::vector<int64_t> versions(count);
@@ -69,7 +73,12 @@ void GraphModel::finish(const std::vector<std::string>& outputs) {
 void GraphModel::add_source(const std::string& name, const host::NamedValue* info) {
   onnx::GraphProto& graph = *model_.mutable_graph();
   if (!api_.value<bool>(Slot::kValueInfoIsConstantInitializer, info)) {
-    *graph.add_input() = declaration_of(api_, info);
+    onnx::ValueInfoProto& input = *graph.add_input();
+    input = declaration_of(api_, info);
+    if (trusted_.count(name) > 0 || !input.type().tensor_type().has_shape()) return;
+    for (auto& extent :
+         *input.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
+      extent.clear_value();
     return;
   }
   const Tensor tensor =

@@ -21,7 +21,9 @@ namespace onnx = ONNX_NAMESPACE;
 /// or its initializers where ONNX Runtime says that they are constant.
 class GraphModel {
  public:
-  GraphModel(const HostApi& api, const host::Graph* graph);
+  /// `trusted`: inputs whose declared shapes hold. Of others, which nodes of ONNX Runtime make,
+  /// only the rank is taken over: what a model says of its inner values may be wrong.
+  GraphModel(const HostApi& api, const host::Graph* graph, const std::set<std::string>& trusted);
 
   /// Adds a node under a name of its own, and returns that. ApiError: it cannot be expressed.
   std::string add(const host::Node* node);
@@ -40,6 +42,7 @@ class GraphModel {
   void add_source(const std::string& name, const host::NamedValue* info);
 
   const HostApi& api_;
+  const std::set<std::string>& trusted_;
   onnx::ModelProto model_;
   std::map<std::string, Value> initializers_;
   std::set<std::string> node_names_;

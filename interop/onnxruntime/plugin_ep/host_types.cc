@@ -61,7 +61,7 @@ void fill_type(const HostApi& api, const host::AnyType* info, onnx::TypeProto& t
       const auto* tensor =
           api.value<const host::TensorInfo*>(Slot::kCastTypeInfoToTensorInfo, info);
       type.mutable_tensor_type()->set_elem_type(
-          api.value<int>(Slot::kGetTensorElementType, tensor));
+          static_cast<int>(dtype_of(api.value<int>(Slot::kGetTensorElementType, tensor))));
       fill_shape(api, tensor, *type.mutable_tensor_type());
       return;
     }
@@ -151,13 +151,10 @@ onnx::AttributeProto attribute_of(const HostApi& api, const host::Attribute* att
       made.set_type(onnx::AttributeProto::FLOAT);
       made.set_f(elements_of<float>(bytes()).at(0));
       return made;
-    case AttributeKind::kString: {
+    case AttributeKind::kString:
       made.set_type(onnx::AttributeProto::STRING);
-      std::string text = bytes();
-      if (text.ends_with('\0')) text.pop_back();  // as some versions end it
-      made.set_s(text);
+      made.set_s(bytes());
       return made;
-    }
     case AttributeKind::kInts:
       made.set_type(onnx::AttributeProto::INTS);
       for (const int64_t element : elements_of<int64_t>(bytes())) made.add_ints(element);
@@ -189,7 +186,8 @@ Tensor tensor_of(const HostApi& api, const host::AnyValue* value) {
   const Owned<host::TensorInfo> info(
       api, Slot::kReleaseTensorTypeAndShapeInfo,
       api.value<host::TensorInfo*>(Slot::kGetTensorTypeAndShape, value));
-  const auto dtype = api.value<DType>(Slot::kGetTensorElementType, info.get());
+  const auto dtype =
+      static_cast<DType>(dtype_of(api.value<int>(Slot::kGetTensorElementType, info.get())));
   std::vector<int64_t> shape = shape_of(api, info.get());
   if (dtype == DType::kString) {
     return strings_of(api, value, std::move(shape),

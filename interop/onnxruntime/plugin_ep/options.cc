@@ -5,6 +5,7 @@
 #include <cctype>
 #include <onnx/onnx_pb.h>
 #include <span>
+#include <string_view>
 
 namespace gantry::ort {
 namespace {
@@ -35,6 +36,12 @@ EpOptions read_options(const HostApi& api, const host::Settings* settings) {
   const std::string own = prefix();
   for (size_t i = 0; i < count; ++i) {
     const std::string key = keys[i];
+    if (key == "ep.context_enable" && std::string_view(values[i]) == "1") {
+      throw ApiError(ErrorCode::kNotImplemented,
+                     std::string(kEpName) +
+                         ": the session is to write a model with compiled nodes "
+                         "(ep.context_enable), which gantry makes none of; leave that option out");
+    }
     if (key.compare(0, own.size(), own) != 0) continue;
     const std::string name = key.substr(own.size());
     if (name == "device") {

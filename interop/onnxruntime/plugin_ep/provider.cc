@@ -26,12 +26,13 @@ host::Status* GantryEp::get_capability(Ep* self, const host::Graph* graph,
   return guarded_by(of(self).api_, [&] { of(self).claim(graph, support); });
 }
 
-void GantryEp::claim(const host::Graph* graph, host::GraphSupport* support) const {
-  const Capability capability = capability_of(api_, graph, *runtime_, options_);
+void GantryEp::claim(const host::Graph* graph, host::GraphSupport* support) {
+  Capability capability = capability_of(api_, graph, *runtime_, options_);
   for (const Refusal& refusal : capability.refusals) {
     write_log(api_, logger_, HostLevel::kInfo,
               std::string(kEpName) + " does not take " + refusal.node + ": " + refusal.reason);
   }
+  if (!capability.graph_inputs.empty()) graph_inputs_ = std::move(capability.graph_inputs);
   const FusionOptions fusion = {kStructVersion, true};
   for (const std::vector<const host::Node*>& part : capability.parts) {
     api_.expect_success(
@@ -45,8 +46,12 @@ host::Status* GantryEp::compile(Ep* self, const host::Graph** graphs, const host
   return guarded_by(ep.api_, [&] {
     std::vector<std::unique_ptr<CompiledGraph>> all;
     for (size_t i = 0; i < count; ++i) {
-      all.push_back(
-          std::make_unique<CompiledGraph>(ep.api_, graphs[i], fused[i], ep.runtime_, ep.options_));
+      try {
+        all.push_back(std::make_unique<CompiledGraph>(ep.api_, graphs[i], fused[i],
+                                                      ep.graph_inputs_, ep.runtime_, ep.options_));
+      } catch (const Error& error) {
+        throw error.in(ep.api_.text(Slot::kNodeGetName, fused[i]));
+      }
     }
     for (size_t i = 0; i < count; ++i) made[i] = all[i].release();
   });

@@ -5,6 +5,7 @@
 #include <gantry/runtime.h>
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "objects/execution_provider.h"
@@ -28,12 +29,13 @@ class GantryEp : public Ep {
                                size_t count, ComputeInfo** made, host::Node** contexts) noexcept;
   static void release_compute_infos(Ep* self, ComputeInfo** infos, size_t count) noexcept;
 
-  void claim(const host::Graph* graph, host::GraphSupport* support) const;
+  void claim(const host::Graph* graph, host::GraphSupport* support);
 
   const HostApi& api_;
   std::shared_ptr<Runtime> runtime_;
   EpOptions options_;
   const host::Logger* logger_;
+  std::set<std::string> graph_inputs_;  // of the main graph, once it was asked about
 };
 
 /// OrtLoggingLevel.

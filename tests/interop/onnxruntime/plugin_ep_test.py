@@ -34,8 +34,11 @@ def registered():
     onnxruntime.unregister_execution_provider_library("gantry")
 
 
-def session_of(model, options=None, severity=4):
+def session_of(model, options=None, severity=4, level=onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL, entries=()):
     settings = onnxruntime.SessionOptions()
+    settings.graph_optimization_level = level
+    for entry in entries:
+        settings.add_session_config_entry(*entry)
     settings.log_severity_level = severity
     settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     settings.add_provider_for_devices([device for device in onnxruntime.get_ep_devices() if device.ep_name == NAME], options or {})
@@ -188,6 +191,52 @@ def test_types(dtype):
     assert CPU not in places(session)
 
 
+@pytest.mark.parametrize("dtype", [TensorProto.UINT4, TensorProto.INT4, TensorProto.UINT2, TensorProto.INT2, TensorProto.FLOAT8E4M3FN])
+def test_small_types(dtype):
+    """Of the newest the API has other numbers than ONNX."""
+    numbers = [1, 0, 1, 0] if dtype in (TensorProto.UINT2, TensorProto.UINT4) else [-1, 1, -2, 0]
+    nodes = [helper.make_node("Cast", ["k"], ["a"], to=FLOAT), helper.make_node("Add", ["a", "x"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [value("x", FLOAT, [4])], [value("y", FLOAT, [4])], [helper.make_tensor("k", dtype, [4], numbers)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13)
+    session = session_of(model, level=onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
+    np.testing.assert_array_equal(session.run(None, {"x": np.zeros(4, np.float32)})[0], numbers)
+    assert CPU not in places(session)
+
+
+def test_a_node_that_was_not_asked_about_is_not_taken():
+    """Inference leaves Dropout's ratio unread, and what makes it, until another node comes between."""
+    shape = [1, 2, 6, 6]
+    nodes = [masked_pool("x", "m", "dead"), helper.make_node("ReduceMax", ["dead"], ["ratio"], keepdims=0), masked_pool("x", "m", "live"),
+             helper.make_node("Dropout", ["live", "ratio"], ["y"])]
+    model = model_of(nodes, [value("x", FLOAT, shape), value("m", TensorProto.INT32, shape)], [value("y", FLOAT, shape)], com_microsoft=1)
+    session = session_of(model)
+    expect_same(model, {"x": np.clip(floats(*shape), 0, 0.9), "m": np.ones(shape, np.int32)}, session)
+    assert sorted(places(session)[CPU]) == ["MaxpoolWithMask", "MaxpoolWithMask"]
+
+
+def test_shapes_that_inference_has_wrong():
+    """The last window would begin in the padding, so it is none."""
+    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[1, 1], strides=[2, 2], ceil_mode=1)
+    graph = helper.make_graph([node], "g", [value("x", FLOAT, [1, 1, 6, 6])], [value("y", FLOAT, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    session = session_of(model)
+    for _ in range(3):
+        expect_same(model, {"x": floats(1, 1, 6, 6)}, session)
+
+
+def test_shapes_that_a_model_has_wrong():
+    """Of a value that goes from ONNX Runtime's node to gantry's."""
+    nodes = [masked_pool("x", "m", "b"), helper.make_node("Relu", ["b"], ["y"])]
+    model = model_of(nodes, [value("x", FLOAT, [1, 2, 6, 6]), value("m", TensorProto.INT32, [1, 2, 6, 6])], [value("y", FLOAT, None)], com_microsoft=1)
+    model.graph.value_info.append(value("b", FLOAT, [1, 2, 5, 5]))
+    expect_same(model, {"x": floats(1, 2, 6, 6), "m": np.ones((1, 2, 6, 6), np.int32)})
+
+
+def test_strings_with_nulls():
+    model, feeds = small_graph("y = StringConcat(x, k)", {"x": np.array(["a\0b", "c\0"], object)}, {"k": np.array(["d\0e"], object)})
+    assert expect_same(model, feeds)[0].tolist() == ["a\0bd\0e", "c\0d\0e"]
+
+
 def test_an_input_with_a_default():
     model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", FLOAT, [3]), value("w", FLOAT, [3])], [value("y", FLOAT, [3])],
                      [numpy_helper.from_array(floats(3), "w")])
@@ -226,6 +275,22 @@ def test_bound_outputs():
     np.testing.assert_array_equal(target, -feeds["x"])
 
 
+def test_outputs_of_earlier_runs_are_not_written():
+    """Even where the later ones cannot be written in place, as memory that is not aligned."""
+    model, feeds = small_graph("y = Neg(x)", {"x": floats(2, 5)})
+    session = session_of(model)
+    bytes_of_second = np.zeros(2 * 5 * 4 + 1, np.uint8)
+    first, second = np.zeros((2, 5), np.float32), bytes_of_second[1:]
+    for turn, target in enumerate((first, first, second)):
+        first[:] = 777
+        binding = session.io_binding()
+        binding.bind_cpu_input("x", feeds["x"] * turn)
+        binding.bind_output("y", "cpu", 0, np.float32, (2, 5), target.ctypes.data)
+        session.run_with_iobinding(binding)
+        np.testing.assert_array_equal(target.view(np.float32).reshape(2, 5) if target is first else np.frombuffer(second.tobytes(), np.float32).reshape(2, 5), -feeds["x"] * turn)
+    np.testing.assert_array_equal(first, np.full((2, 5), 777, np.float32))
+
+
 def test_threads_share_a_session():
     weights = {"w": floats(32, 32)}
     model, _ = small_graph("a = MatMul(x, w)\n y = Tanh(a)", {"x": (floats(1, 32), ["n", 32])}, weights)
@@ -256,6 +321,12 @@ def test_wrong_options_are_an_error_of_the_session(options, message, capsys):
     session = session_of(small_graph("y = Neg(x)", {"x": floats(2, 5)})[0], options)
     assert session.get_providers() == [CPU]
     assert message in capsys.readouterr().out
+
+
+def test_compiled_models_are_refused(capsys):
+    with pytest.raises(Exception, match="ep_context_path"):  # of the class's second try
+        session_of(small_graph("y = Neg(x)", {"x": floats(2, 5)})[0], entries=[("ep.context_enable", "1"), ("ep.context_embed_mode", "1")])
+    assert "(ep.context_enable), which gantry makes none of; leave that option out" in capsys.readouterr().out
 
 
 def test_an_error_of_a_run_is_told():
