@@ -115,10 +115,11 @@ void CompiledGraph::run(host::KernelContext* context) {
     if (written.count(output.index) == 0)
       give(context, output.index, binding->result(output.name).tensor());
   }
-  if (given)
+  if (given) {
     put_back(std::move(binding));
-  else
+  } else {
     learn(*binding);
+  }
 }
 
 std::optional<std::vector<Tensor>> CompiledGraph::targets(host::KernelContext* context) const {
