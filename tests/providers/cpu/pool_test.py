@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import gantry
 from oracle import NUMPY_OF, compare, element_type, node_model, run_gantry, run_oracle
@@ -145,3 +146,23 @@ def test_no_window_begins_in_the_padding_behind(extent, kernel, stride, pads):
     expected = np.stack([x[..., max(start, 0) : max(start + kernel, 0)].max(-1, initial=-np.inf) for start in list(starts)[:last]], -1)
     model, feeds = node_model("MaxPool", [x], [1], 12, {"kernel_shape": [kernel], "strides": [stride], "pads": list(pads), "ceil_mode": 1})
     compare(run_gantry(model, feeds), [expected])
+
+
+@pytest.mark.parametrize("op_type, opset", [("AveragePool", 11), ("AveragePool", 19), ("MaxPool", 12), ("LpPool", 18), ("AveragePool", 22), ("MaxPool", 22), ("LpPool", 22)])
+@pytest.mark.parametrize("extent, kernel, stride, pads", [(6, 1, 2, (0, 0)), (5, 2, 2, (1, 1)), (4, 2, 3, (0, 1)), (7, 3, 2, (1, 1)), (8, 3, 2, (0, 0)), (6, 3, 3, (2, 2))])
+def test_shapes_are_inferred_without_windows_in_the_padding(op_type, opset, extent, kernel, stride, pads):
+    """So that what reads the result may know its extents: the product's weights are as ONNX Runtime would have them."""
+    attributes = {"kernel_shape": [kernel], "strides": [stride], "pads": list(pads), "ceil_mode": 1}
+    if op_type == "LpPool":
+        attributes["p"] = 2
+    x = random(1, 2, extent)
+    starts = range(-pads[0], extent, stride)
+    windows = min(len(starts), -(-(extent + sum(pads) - kernel) // stride) + 1)
+    weights = random(windows, 3)
+    nodes = [helper.make_node(op_type, ["x"], ["a"], **attributes), helper.make_node("MatMul", ["a", "w"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+                              [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("a", "y")], [numpy_helper.from_array(weights, "w")])
+    session = gantry.Session(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8).SerializeToString(), device="CPU")
+    found = session.run({"x": x})
+    assert [list(output.shape) for output in session.outputs] == [[1, 2, windows], [1, 2, 3]] == [list(found[name].shape) for name in ("a", "y")]
+    np.testing.assert_allclose(found["y"], found["a"] @ weights, rtol=1e-4, atol=1e-5)
