@@ -191,7 +191,9 @@ void repeat(const Kernel&, Handle context) {
   check(call(60, type, &dtype));
   call<void>(99, type);
   if (dtype == kString) return set_strings(y, strings(x));
-  std::memcpy(data<char>(y), data<char>(x), count_of(x) * (dtype == kInt64 ? 8 : 4));
+  size_t bytes = 0;
+  check(call(318, x, &bytes));
+  std::memcpy(data<char>(y), data<char>(x), bytes);
 }
 
 // AddFirst: x plus the first element of an input that is constant, or plus 100 if it is not.
