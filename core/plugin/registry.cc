@@ -304,12 +304,18 @@ DeclaredOperators ProviderRegistry::declared_operators(
     const Manifest& manifest = candidate->manifest;
     std::vector<DeclaredOperator> own = manifest.operators;
     const auto given = find_by_name(options, manifest);
-    if (manifest.has_operators_by_options && given == options.end() && candidate->is_usable())
+    // Those of another device would be of use only where that is asked for.
+    const bool is_for_cpu = std::find(manifest.devices.begin(), manifest.devices.end(), "CPU") !=
+                            manifest.devices.end();
+    if (manifest.has_operators_by_options && is_for_cpu && given == options.end() &&
+        candidate->is_usable())
       result.without_options.push_back(manifest.name);
     // One that is disabled is as if it were not there; the check of the configuration says so.
     const bool is_there = candidate->row.state != "shadowed" && candidate->row.stage != "policy";
     if (manifest.has_operators_by_options && given != options.end() && is_there) {
       require_not_forked();
+      // The first session that gives it options opens it with these.
+      if (!candidate->provider) settings_.options.try_emplace(manifest.name, given->second);
       open(*candidate);
       if (!candidate->provider) throw Error(candidate->row.code, candidate->row.message);
       own = candidate->provider->declared_operators(given->second);

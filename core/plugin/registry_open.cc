@@ -333,7 +333,10 @@ void ProviderRegistry::fail_not_ready(const Device& device,
   bool is_reported = false;
   for (const ProviderCandidate* candidate : candidates) {
     if (!candidate->provider) {
-      reasons += "; " + candidate->row.message;
+      const ProviderReport& row = candidate->row;
+      reasons +=
+          "; " + (row.message.empty() ? "provider \"" + row.name + "\" is not open. " + row.hint
+                                      : row.message);
       continue;
     }
     for (const PluginDevice& other : candidate->provider->devices()) {

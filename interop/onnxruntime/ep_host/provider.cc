@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provider `ort_ep`: runs plugin execution providers that are made for ONNX Runtime. The
 // runtime's options name their libraries; each device that one of them offers is a device ORT:n.
+#include <gantry/declared_operators.h>
 #include <gantry/sdk/graph_index.h>
 #include <gantry/sdk/provider.h>
 
@@ -9,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "custom_ops/library_call.h"
@@ -33,6 +35,18 @@ class EpHost final : public sdk::Provider {
       : Provider(offer, "ort_ep", {}), logger_{offer.host}, machine_(machine_devices()) {
     const auto options = nlohmann::json::parse(sdk::to_view(offer.options));
     paths_ = options.value("libraries", std::vector<std::string>());
+    // No operators of their own so far; but a runtime without options does not open this provider.
+    api_.native_handle = [](gantry_device*, gantry_stream*, gantry_str kind) -> void* {
+      static gantry_declared_operators extension = {
+          sizeof(gantry_declared_operators), 0,
+          [](gantry_provider*, gantry_str, void* target,
+             void (*write)(void* target, const void* data, uint64_t size_bytes)) -> gantry_error* {
+            constexpr std::string_view kNone = "[]";
+            write(target, kNone.data(), kNone.size());
+            return nullptr;
+          }};
+      return sdk::to_view(kind) == GANTRY_DECLARED_OPERATORS ? &extension : nullptr;
+    };
   }
 
   void devices(const gantry_device_sink& sink) override {

@@ -162,6 +162,27 @@ def test_libraries_that_are_none(tmp_path):
     assert f"ORT:3   ready   ort_ep    {EP} on CPU" in said
 
 
+FIRST = """
+import gantry, sys
+for config in (None, {"providers": {"options": {"ort_ep": {"libraries": [sys.argv[2]]}}}}, None):
+    try:
+        print({node.device for node in gantry.Session(sys.argv[1], device="ORT:0", config=config).placement.nodes})
+    except gantry.Error as error:
+        print(error)
+print(sorted({device.type for device in gantry.devices()}))
+"""
+
+
+def test_the_first_session_that_names_libraries_opens_them(tmp_path):
+    onnx.save(small_graph("y = Neg(x)", {"x": np.ones(3, np.float32)})[0], tmp_path / "model.onnx")
+    done = subprocess.run([sys.executable, "-c", FIRST, tmp_path / "model.onnx", LIBRARY], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    none, some, later, types = done.stdout.splitlines()
+    assert none == 'device "ORT:0" cannot be used; provider "ort_ep" is not open. It is opened where options are given to it, in /providers/options/ort_ep.'
+    assert some == "{'ORT:0'}"
+    assert later == 'device "ORT:0": its providers run what follows from their options, and are given none'
+    assert types == "['CPU', 'CUDA', 'ORT', 'SIM']"
+
+
 def test_without_libraries_there_are_no_devices():
     assert not any(device.type == "ORT" for device in gantry.devices())
 
