@@ -314,9 +314,11 @@ DeclaredOperators ProviderRegistry::declared_operators(
     const bool is_there = candidate->row.state != "shadowed" && candidate->row.stage != "policy";
     if (manifest.has_operators_by_options && given != options.end() && is_there) {
       require_not_forked();
-      // The first session that gives it options opens it with these.
-      if (!candidate->provider) settings_.options.try_emplace(manifest.name, given->second);
+      // The first session that gives it options opens it with these, if the runtime has none.
+      const bool lends = !candidate->provider && !is_wanted(*candidate);
+      if (lends) settings_.options[manifest.name] = given->second;
       open(*candidate);
+      if (lends && !candidate->provider) settings_.options.erase(manifest.name);
       if (!candidate->provider) throw Error(candidate->row.code, candidate->row.message);
       own = candidate->provider->declared_operators(given->second);
       result.do_follow_from_options = true;

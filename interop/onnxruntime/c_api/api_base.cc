@@ -12,12 +12,6 @@
 namespace gantry::ort {
 namespace {
 
-/// OrtApiBase.
-struct ApiBase {
-  const ApiTable* (*get_api)(uint32_t version) noexcept;
-  const char* (*get_version)() noexcept;
-};
-
 ApiTable filled_table() {
   ApiTable table;
   add_status_functions(table);

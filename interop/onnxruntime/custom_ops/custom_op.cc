@@ -2,7 +2,6 @@
 #include "custom_ops/custom_op.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "objects/tensor_type.h"
@@ -15,12 +14,6 @@ constexpr uint32_t kWithArity = 8;
 constexpr uint32_t kWithVariadic = 14;
 constexpr uint32_t kWithStatus = 16;
 constexpr uint32_t kWithVersions = 17;
-
-void throw_if(Status* status) {
-  if (!status) return;
-  const std::unique_ptr<Status, void (*)(Status*)> owned(status, release_status);
-  throw ApiError(owned->code, owned->message);
-}
 
 std::vector<Parameter> parameters_of(const CustomOp& op, bool are_inputs) {
   std::vector<Parameter> all(are_inputs ? op.get_input_count(&op) : op.get_output_count(&op));
@@ -66,7 +59,7 @@ void* create_kernel(const DeclaredOp& declared, const ApiTable& api, const Kerne
   const CustomOp& op = *declared.op;
   void* kernel = nullptr;
   if (op.version >= kWithStatus && op.try_create_kernel) {
-    throw_if(op.try_create_kernel(&op, &api, &info, &kernel));
+    expect_success(op.try_create_kernel(&op, &api, &info, &kernel));
   } else {
     kernel = op.create_kernel(&op, &api, &info);
   }
@@ -76,7 +69,7 @@ void* create_kernel(const DeclaredOp& declared, const ApiTable& api, const Kerne
 void compute(const DeclaredOp& declared, void* kernel, RunContext& context) {
   const CustomOp& op = *declared.op;
   if (op.version >= kWithStatus && op.try_compute) {
-    throw_if(op.try_compute(kernel, &context));
+    expect_success(op.try_compute(kernel, &context));
   } else {
     op.compute(kernel, &context);
   }

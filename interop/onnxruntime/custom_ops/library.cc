@@ -13,12 +13,6 @@
 namespace gantry::ort {
 namespace {
 
-/// OrtApiBase.
-struct ApiBase {
-  const ApiTable* (*get_api)(uint32_t version);
-  const char* (*get_version_text)();
-};
-
 /// OrtCustomOpDomain. Libraries keep theirs, and release them when the process ends.
 struct Domain {
   std::string name;
@@ -46,9 +40,9 @@ Status* has_config_entry(const Registration*, const char*, int* out) {
   return nullptr;
 }
 
-const char* version_text() { return kVersionText; }
+const char* version_text() noexcept { return kVersionText; }
 const char* build_text() { return "gantry"; }
-const ApiTable* get_api(uint32_t version) {
+const ApiTable* get_api(uint32_t version) noexcept {
   return version >= 1 && version <= kApiVersion ? &api_table() : nullptr;
 }
 constexpr ApiBase kApiBase = {get_api, version_text};
@@ -105,10 +99,7 @@ DeclaredOps register_operators(const std::string& path) {
   Registration registration;
   DeclaredOps all;
   Status* status = guarded([&] {
-    if (Status* const own = entry(&registration, &kApiBase)) {
-      const std::unique_ptr<Status, void (*)(Status*)> owned(own, release_status);
-      throw ApiError(owned->code, owned->message);
-    }
+    expect_success(entry(&registration, &kApiBase));
     for (const Domain* domain : registration.domains) {
       for (const CustomOp* op : domain->ops) {
         auto declared = std::make_shared<const DeclaredOp>(domain->name, *op);

@@ -128,7 +128,7 @@ Functions make_ep_api() {
   return table;
 }
 
-const char* version_text() { return kVersionText; }
+const char* version_text() noexcept { return kVersionText; }
 
 ApiTable make_api() {
   ApiTable table;
@@ -147,16 +147,10 @@ ApiTable make_api() {
   return table;
 }
 
-const ApiTable* get_api(uint32_t version) {
+const ApiTable* get_api(uint32_t version) noexcept {
   static const ApiTable table = make_api();
   return version >= 1 && version <= kApiVersion ? &table : nullptr;
 }
-
-/// OrtApiBase.
-struct ApiBase {
-  const ApiTable* (*get_api)(uint32_t version);
-  const char* (*get_version_text)();
-};
 
 }  // namespace
 

@@ -7,24 +7,12 @@
 #include "ep_host/functions.h"
 #include "ep_host/seen_graph.h"
 #include "objects/api_table.h"
+#include "objects/attribute_kind.h"
 #include "objects/host_value.h"
 #include "objects/status.h"
 
 namespace gantry::ort {
 namespace {
-
-/// OrtOpAttrType.
-enum class AttributeKind : int {
-  kUndefined = 0,
-  kInt = 1,
-  kInts = 2,
-  kFloat = 3,
-  kFloats = 4,
-  kString = 5,
-  kStrings = 6,
-  kGraph = 7,
-  kTensor = 8,
-};
 
 /// Writes as many pointers as there are; the caller made room for `room`.
 template <class T, class Item>

@@ -28,12 +28,7 @@ void* find(void* handle, const std::string& path, const char* name) {
 
 }  // namespace
 
-void expect_success(host::Status* status) {
-  if (!status) return;
-  const std::unique_ptr<Status, void (*)(Status*)> owned(opaque<Status>(status),
-                                                         [](Status* it) { release_status(it); });
-  throw ApiError(owned->code, owned->message);
-}
+void expect_success(host::Status* status) { expect_success(opaque<Status>(status)); }
 
 EpLibrary::EpLibrary(const std::string& path,
                      const std::vector<std::unique_ptr<MachineDevice>>& machine,

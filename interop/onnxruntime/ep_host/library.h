@@ -38,7 +38,7 @@ class EpLibrary {
   std::vector<std::unique_ptr<OfferedDevice>> devices_;
 };
 
-/// Throws ApiError if there is a status, which is released.
+/// As that of objects/status.h.
 void expect_success(host::Status* status);
 
 }  // namespace gantry::ort

@@ -34,6 +34,13 @@ class ApiTable {
   std::array<Function, kSlots> slots_;
 };
 
+/// OrtApiBase: what a program or library is given to find the table by.
+struct ApiBase {
+  /// Null: a version that is not there.
+  const ApiTable* (*get_api)(uint32_t version) noexcept;
+  const char* (*get_version)() noexcept;
+};
+
 /// Each file of functions of the API fills in its slots.
 void add_status_functions(ApiTable& table);
 void add_memory_functions(ApiTable& table);

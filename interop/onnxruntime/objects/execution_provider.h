@@ -52,7 +52,8 @@ struct ComputeInfo {
   void (*release_state)(ComputeInfo*, void* state) noexcept;
 };
 
-/// OrtEp: the provider of one session. A function that is null is not implemented.
+/// OrtEp: the provider of one session. By the API all functions but the first four may be null:
+/// ONNX Runtime then does what is usual for a provider on the CPU.
 struct Ep {
   using Unused = void (*)();
 
@@ -72,8 +73,8 @@ struct Ep {
   Unused get_compatibility = nullptr;
   // Of version 24.
   Unused get_kernel_registry = nullptr;
-  host::Status* (*is_concurrent)(Ep*,
-                                 bool* out) = nullptr;  ///< null: several runs at once may go on
+  /// Null: several runs at once may go on.
+  host::Status* (*is_concurrent)(Ep*, bool* out) = nullptr;
 };
 
 /// OrtEpFactory: makes providers.

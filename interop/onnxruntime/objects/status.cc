@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "objects/status.h"
 
+#include <memory>
+
 namespace gantry::ort {
 namespace {
 
@@ -22,6 +24,12 @@ Status* make_status(ErrorCode code, const char* message) noexcept {
 
 void release_status(Status* status) noexcept {
   if (status != &without_memory()) delete status;
+}
+
+void expect_success(Status* status) {
+  if (!status) return;
+  const std::unique_ptr<Status, void (*)(Status*)> owned(status, release_status);
+  throw ApiError(owned->code, owned->message);
 }
 
 }  // namespace gantry::ort

@@ -43,6 +43,8 @@ class ApiError : public std::exception {
 /// A new status; one that says that there was no memory if there is none, which is never freed.
 Status* make_status(ErrorCode code, const char* message) noexcept;
 void release_status(Status* status) noexcept;
+/// Throws ApiError if there is a status, which is released.
+void expect_success(Status* status);
 
 /// Runs `function` and returns null, or a status if it throws.
 template <class Function>

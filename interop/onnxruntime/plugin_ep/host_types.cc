@@ -6,21 +6,11 @@
 #include <vector>
 
 #include "c_api/borrow.h"
+#include "objects/attribute_kind.h"
 #include "objects/tensor_type.h"
 
 namespace gantry::ort {
 namespace {
-
-/// OrtOpAttrType.
-enum class AttributeKind : int {
-  kInt = 1,
-  kInts = 2,
-  kFloat = 3,
-  kFloats = 4,
-  kString = 5,
-  kStrings = 6,
-  kTensor = 8,
-};
 
 std::vector<int64_t> shape_of(const HostApi& api, const host::TensorInfo* info) {
   std::vector<int64_t> shape(api.value<size_t>(Slot::kGetDimensionsCount, info));
@@ -175,6 +165,8 @@ onnx::AttributeProto attribute_of(const HostApi& api, const host::Attribute* att
       *made.mutable_t() = message_of(api, tensor.get());
       return made;
     }
+    default:
+      break;
   }
   throw ApiError(ErrorCode::kNotImplemented,
                  "attribute " + made.name() + " is of a kind that ONNX Runtime does not hand out");
