@@ -54,16 +54,16 @@ bool has_defaults(const onnx::ModelProto& model) {
                      [&](const auto& tensor) { return inputs.contains(tensor.name()); });
 }
 
-std::set<std::string> numbers_of(const onnx::GraphProto& graph) {
-  std::set<std::string> numbers;
+std::set<std::string> scalars_of(const onnx::GraphProto& graph) {
+  std::set<std::string> scalars;
   for (const auto& input : graph.input()) {
     const auto& type = input.type();
     if (type.has_tensor_type() && type.tensor_type().has_shape() &&
         type.tensor_type().shape().dim().empty())
-      numbers.insert(input.name());
+      scalars.insert(input.name());
   }
-  for (const auto& tensor : graph.initializer()) numbers.erase(tensor.name());
-  return numbers;
+  for (const auto& tensor : graph.initializer()) scalars.erase(tensor.name());
+  return scalars;
 }
 
 bool is_declared(const onnx::ValueInfoProto& output) {
@@ -109,7 +109,7 @@ class OnnxModel::Impl {
         payloads(other.payloads),
         proto(other.as_read ? *other.as_read : other.proto),
         as_read(other.as_read),
-        numbers(other.numbers),
+        scalars(other.scalars),
         open(std::move(wanted)),
         ir_version(other.ir_version),
         metadata(other.metadata) {
@@ -142,8 +142,8 @@ class OnnxModel::Impl {
     repair_model(proto, faults);
     without_effect = fix_dimensions(proto, changes.dimensions);
     choose_outputs(proto, changes.outputs);
-    numbers = numbers_of(proto.graph());
-    if (!open.all && (has_defaults(proto) || !numbers.empty()))
+    scalars = scalars_of(proto.graph());
+    if (!open.all && (has_defaults(proto) || !scalars.empty()))
       as_read = std::make_shared<onnx::ModelProto>(proto);
     prepare(&faults);
     for (const auto& entry : proto.metadata_props()) metadata[entry.key()] = entry.value();
@@ -186,7 +186,7 @@ class OnnxModel::Impl {
   std::vector<Payload> payloads;
   onnx::ModelProto proto;
   std::shared_ptr<const onnx::ModelProto> as_read;  // if there may be plans with other open inputs
-  std::set<std::string> numbers;                    // inputs that are declared without axes
+  std::set<std::string> scalars;                    // inputs that are declared without axes
   OpenInputs open;
   std::vector<onnx::TensorProto> defaults;  // default values of open inputs
   std::vector<ConstantInput> constants;     // the other inputs with a default
@@ -228,7 +228,7 @@ bool OnnxModel::has_function(const Node& node) const {
 
 bool OnnxModel::has_constant_defaults() const { return !impl_->constants.empty(); }
 
-const std::set<std::string>& OnnxModel::number_inputs() const { return impl_->numbers; }
+const std::set<std::string>& OnnxModel::scalar_inputs() const { return impl_->scalars; }
 
 bool OnnxModel::declares_outputs() const {
   const auto& model = impl_->as_read ? *impl_->as_read : impl_->proto;

@@ -31,7 +31,7 @@ struct OpenInputs {
   /// default as a constant, and no node reads the input.
   bool all = true;
   std::set<std::string> names = {};  ///< if not all
-  /// Inputs that the model declares as a number and that are of any rank.
+  /// Inputs that the model declares as scalars and that are of any rank.
   std::set<std::string> ranks = {};
 };
 
@@ -71,7 +71,7 @@ class OnnxModel {
   /// True if nodes read the default of an input as a constant.
   [[nodiscard]] bool has_constant_defaults() const;
   /// Inputs without a default that the model declares as tensors without axes.
-  [[nodiscard]] const std::set<std::string>& number_inputs() const;
+  [[nodiscard]] const std::set<std::string>& scalar_inputs() const;
   /// True if the model declares every extent of its outputs, so that none was inferred from a
   /// default.
   [[nodiscard]] bool declares_outputs() const;

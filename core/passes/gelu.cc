@@ -84,7 +84,7 @@ GraphValue* operand_of_tanh(const Node& tanh) {
 // match.
 GraphValue* result_of(const GraphValue* bell, const GraphValue* x) {
   const Node* sum = only_user(bell, "Add", 2);
-  if (!sum || !is_number(other_operand(*sum, bell), 1)) return nullptr;
+  if (!sum || !is_scalar_constant(other_operand(*sum, bell), 1)) return nullptr;
   const GraphValue* first = sum->outputs[0];
   const Node* next = only_user(first);
   if (!next) return nullptr;

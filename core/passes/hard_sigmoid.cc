@@ -27,7 +27,7 @@ struct HardSigmoidMatch {
 // True of a Clip from 0 to 6: bounds are attributes before version 11, inputs since.
 bool is_clip(const Node& node) {
   if (is_operator(node, "Clip", 3))
-    return is_number(node.inputs[1], 0) && is_number(node.inputs[2], 6);
+    return is_scalar_constant(node.inputs[1], 0) && is_scalar_constant(node.inputs[2], 6);
   if (!is_operator(node, "Clip", 1) || node.since_version >= 11) return false;
   constexpr float kMost = std::numeric_limits<float>::max();
   return node.get<float>("min", -kMost) == 0 && node.get<float>("max", kMost) == 6;
@@ -38,9 +38,9 @@ HardSigmoidMatch hard_sigmoid_of(const Node& clip) {
   const Node* sum = producer_of(clip.inputs[0], "Add", 2);
   if (!sum) return {};
   HardSigmoidMatch match;
-  if (is_number(sum->inputs[1], 3)) {
+  if (is_scalar_constant(sum->inputs[1], 3)) {
     match.x = sum->inputs[0];
-  } else if (is_number(sum->inputs[0], 3)) {
+  } else if (is_scalar_constant(sum->inputs[0], 3)) {
     match.x = sum->inputs[1];
   } else {
     return {};

@@ -74,7 +74,7 @@ std::optional<double> number_of(const GraphValue* value) {
   return std::nullopt;
 }
 
-bool is_number(const GraphValue* value, double number) {
+bool is_scalar_constant(const GraphValue* value, double number) {
   // Two units in the last place: exporters compute constants in various ways.
   constexpr double kFloat = 0x1p-22, kDouble = 0x1p-51;
   constexpr int kHalfBits = 11, kBrainBits = 8;
@@ -92,10 +92,10 @@ bool is_number(const GraphValue* value, double number) {
 GraphValue* scaled_by(const Node* node, double number) {
   if (!node || node->inputs.size() != 2) return nullptr;
   if (is_operator(*node, "Div", 2))
-    return is_number(node->inputs[1], 1 / number) ? node->inputs[0] : nullptr;
+    return is_scalar_constant(node->inputs[1], 1 / number) ? node->inputs[0] : nullptr;
   if (!is_operator(*node, "Mul", 2)) return nullptr;
-  if (is_number(node->inputs[1], number)) return node->inputs[0];
-  return is_number(node->inputs[0], number) ? node->inputs[1] : nullptr;
+  if (is_scalar_constant(node->inputs[1], number)) return node->inputs[0];
+  return is_scalar_constant(node->inputs[0], number) ? node->inputs[1] : nullptr;
 }
 
 namespace {
@@ -126,7 +126,7 @@ GraphValue* averaged_over_last(const GraphValue* value) {
 
 bool is_square_of(const GraphValue* value, const GraphValue* of) {
   if (const Node* power = producer_of(value, "Pow", 2))
-    return power->inputs[0] == of && is_number(power->inputs[1], 2);
+    return power->inputs[0] == of && is_scalar_constant(power->inputs[1], 2);
   const Node* product = producer_of(value, "Mul", 2);
   return product && product->inputs[0] == of && product->inputs[1] == of;
 }

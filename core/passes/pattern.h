@@ -37,10 +37,10 @@ std::optional<double> number_of(const GraphValue* value);
 /// True if number_of(value) is `number`. An integer `number` must be equal; any other within two
 /// units in the last place, or equal to `number` rounded to float16 or bfloat16 in a graph with
 /// values of that type.
-bool is_number(const GraphValue* value, double number);
+bool is_scalar_constant(const GraphValue* value, double number);
 
-/// The value x of a node that computes x * `number` or x / (1 / `number`), by is_number(); null:
-/// the node does not.
+/// The value x of a node that computes x * `number` or x / (1 / `number`), by is_scalar_constant();
+/// null: the node does not.
 GraphValue* scaled_by(const Node* node, double number);
 
 /// The input of a ReduceMean over the last axis with keepdims = 1 that makes `value`; null: it is

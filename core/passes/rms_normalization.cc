@@ -45,7 +45,7 @@ GraphValue* operand_of_root(const GraphValue* root, float& epsilon) {
 const GraphValue* reciprocal_of(const GraphValue* value) {
   if (const Node* node = producer_of(value, "Reciprocal", 1)) return node->inputs[0];
   const Node* quotient = producer_of(value, "Div", 2);
-  return quotient && is_number(quotient->inputs[0], 1) ? quotient->inputs[1] : nullptr;
+  return quotient && is_scalar_constant(quotient->inputs[0], 1) ? quotient->inputs[1] : nullptr;
 }
 
 // `node`: the node that divides x by its root mean square.

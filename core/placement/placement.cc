@@ -35,6 +35,7 @@ class Placer {
     result_->owner.assign(graph.nodes().size(), GraphPlacement::kNobody);
     result_->reasons.resize(graph.nodes().size());
     result_->passed_over.resize(graph.nodes().size());
+    last_noted_.resize(graph.nodes().size());
     for (const auto& node : graph.nodes()) ruled_.push_back(rule_for(*node, policy.rules));
   }
 
@@ -121,6 +122,7 @@ class Placer {
   }
 
   void note(uint32_t node, const Candidate& candidate, const std::string& reason) {
+    last_noted_[node] = &candidate;
     add_reason(result_->reasons[node],
                candidate.provider->name() + " on " + candidate.device.to_string() + ": " + reason);
     // A node that a rule places elsewhere was not passed over by this candidate.
@@ -129,12 +131,11 @@ class Placer {
   }
 
   void keep_refusals(const Candidate& candidate, const ClaimAnswers& answers) {
-    const std::string name = candidate.provider->name() + " on " + candidate.device.to_string();
     for (uint32_t node = 0; node < graph_.nodes().size(); ++node) {
       if (result_->owner[node] != GraphPlacement::kNobody) continue;
       if (!answers.refusals[node].empty()) {
         note(node, candidate, answers.refusals[node]);
-      } else if (result_->reasons[node].find(name) == std::string::npos) {
+      } else if (last_noted_[node] != &candidate) {
         note(node, candidate, "not claimed, and no reason was given");
       }
     }
@@ -252,6 +253,7 @@ class Placer {
   const PlacementPolicy& policy_;
   std::vector<const NodeRule*> ruled_;
   Contraction contraction_;
+  std::vector<const Candidate*> last_noted_;  // by node: whose reason was noted last
   std::unique_ptr<GraphPlacement> result_;
 };
 

@@ -17,7 +17,7 @@ bool is_taken_at(const MemorySpace& space, const void* data) {
   return reinterpret_cast<uintptr_t>(data) % alignment_of(space) == 0;
 }
 
-void require_numbers(const std::string& subject, DType dtype) {
+void require_numeric(const std::string& subject, DType dtype) {
   if (dtype != DType::kString && bits_of(dtype) != 0) return;
   throw Error(Code::kInvalidArgument,
               subject + ": expected a type of numbers, found " + std::string(to_string(dtype)));
@@ -47,7 +47,7 @@ uint32_t Session::Impl::space_on(const std::string& subject, const std::string& 
 Tensor Session::Impl::allocate_on(const std::string& device, DType dtype,
                                   std::vector<int64_t> shape) const {
   const uint32_t space = space_on("allocate_on", device);
-  require_numbers("allocate_on", dtype);
+  require_numeric("allocate_on", dtype);
   return tensor_of(make_resident(executor->shared_devices(), space, dtype, std::move(shape)));
 }
 
@@ -61,7 +61,7 @@ Tensor Session::Impl::borrow_on(const std::string& device, DType dtype, std::vec
                                             std::to_string(reinterpret_cast<uintptr_t>(data)) +
                                             "; copy what lies there to a tensor of allocate_on");
   }
-  require_numbers("borrow_on", dtype);
+  require_numeric("borrow_on", dtype);
   return tensor_of(view_resident(executor->shared_devices(), space, dtype, std::move(shape), data,
                                  std::move(owner)));
 }
@@ -140,7 +140,7 @@ Tensor Runtime::allocate_on(const std::string& device, DType dtype, std::vector<
                 "allocate_on: expected a device with memory of its own, found " +
                     wanted.to_string() + ", which works in host memory");
   }
-  require_numbers("allocate_on", dtype);
+  require_numeric("allocate_on", dtype);
   return tensor_of(make_resident(devices, space, dtype, std::move(shape)));
 }
 

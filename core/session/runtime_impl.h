@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "plugin/registry.h"
-#include "session/config.h"
+#include "session/config/config.h"
 
 namespace gantry {
 

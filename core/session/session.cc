@@ -7,7 +7,6 @@
 #include <future>
 #include <optional>
 #include <set>
-#include <system_error>
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
@@ -15,15 +14,17 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/run_limits.h"
+#include "base/start_async.h"
 #include "base/thread_pool.h"
 #include "base/value.h"
 #include "onnx/model_writer.h"
 #include "run/executor.h"
-#include "session/artefact_use.h"
-#include "session/build_program.h"
 #include "session/input_values.h"
 #include "session/model_metadata.h"
-#include "session/plan_model.h"
+#include "session/plan/artefact_use.h"
+#include "session/plan/build_program.h"
+#include "session/plan/plan_model.h"
+#include "session/plan/plan_report.h"
 #include "session/runtime_impl.h"
 #include "session/session_impl.h"
 #include "session/trace_file.h"
@@ -35,23 +36,18 @@ namespace {
 // first session of a process as long.
 std::future<ImportedModel> begin_import(const ModelSource& source, const ImportSettings& settings,
                                         Trace* trace) {
-  const auto import = [&source, &settings, trace, limits = load_limits()] {
+  return start_async([&source, &settings, trace, limits = load_limits()] {
     const LoadScope scope(limits);
     return import_model(source, settings, trace);
-  };
-  try {
-    return std::async(std::launch::async, import);
-  } catch (const std::system_error&) {  // no thread can be started
-    return std::async(std::launch::deferred, import);
-  }
+  });
 }
 
 // Returns heap memory freed after loading to the system, if it is enough to be worth a pass over
 // the heap.
 void trim_heap() {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
-  constexpr size_t kMuch = size_t{2} << 20;  // free bytes
-  if (mallinfo2().fordblks >= kMuch) malloc_trim(0);
+  constexpr size_t kTrimFromBytes = size_t{2} << 20;
+  if (mallinfo2().fordblks >= kTrimFromBytes) malloc_trim(0);
 #endif
 }
 
@@ -87,63 +83,72 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
   const Preference preference = resolve_preference(shared.registry, config, options.device);
   try {
     poll_load("the model was read");
-    const HostPreference host = folding_host(shared.registry, config);
+    Executor::Options running{.stop_grace_ms = config.session.stop_grace_ms,
+                              // Steps launched as one capture have no times of their own.
+                              .capture = config.session.capture && !options.profile,
+                              .give_back_more = [this] { give_back_idle(); }};
+    const PlanSettings settings{config,  preference,   folding_host(shared.registry, config),
+                                threads, trace_.get(), std::move(running)};
     if (!use_cached_plan(cache, preference)) {
       ImportedModel model =
           imported.valid() ? imported.get() : import_model(source, importing, trace_.get());
-      planned_ = plan_model(host, config, preference, std::move(model), trace_.get());
+      planned_ = plan_model(settings.host, config, preference, std::move(model), trace_.get());
     }
     require_complete(planned_, preference, importing.operators.without_options);
     inputs = input_infos(*planned_.graph);
     for (const GraphValue* input : planned_.graph->inputs) initial.push_back(input->initial);
     outputs = declared_outputs();
     poll_load("kernels were compiled");
-    const TraceSpan compiling(trace_.get(), "load", "compile");
-    const auto budget = std::make_shared<MemoryBudget>(config.session.memory_limit_bytes);
-    BuildOptions build;
-    build.threads = threads;
-    build.trace = trace_.get();
-    build.model = planned_.model.get();
-    build.artefact = cache.artefact(preference, planned_);
-    BuiltProgram built = build_program(planned_, preference, budget, build);
-    artefact = cache.finish(planned_);
-    placement = describe(planned_, preference, built.program->implementations());
-    placement.copies = built.program->copies();
-    planned_.placement.reset();  // only claim and compile calls need its graph views
-    release_unused_constants(*planned_.graph);
-    trim_heap();
-    Executor::Options running{.stop_grace_ms = config.session.stop_grace_ms,
-                              // Steps launched as one capture have no times of their own.
-                              .capture = config.session.capture && !options.profile,
-                              .give_back_more = [this] { give_back_idle(); }};
-    // With a compiled-model cache numbers stay numbers: a start from the cache has no model to
-    // plan.
-    std::set<std::string> numbers;
-    if (planned_.model && config.session.artefact_cache.empty())
-      numbers = planned_.model->number_inputs();
-    if (planned_.model && (planned_.model->has_constant_defaults() || !numbers.empty())) {
-      std::vector<SessionInput> others;
-      for (size_t i = 0; i < inputs.size(); ++i) {
-        const std::string& name = inputs[i].name;
-        others.push_back({name, initial[i], numbers.contains(name)});
-      }
-      // Resolved now: the runtime may have been destroyed when a run needs it.
-      const HostPreference kept = [found = host()] { return found; };
-      open_plans_ = std::make_unique<OpenPlans>(
-          PlanSettings{config, preference, kept, threads, trace_.get(), running}, *planned_.model,
-          std::move(others), budget, subject_);
-    }
-    files_ = guard_files(*built.program, preference, cache.watch());
-    // Nothing plans it again, and it holds initializers that the application gave.
-    if (!open_plans_) planned_.model.reset();
-    executor = std::make_unique<Executor>(std::move(built.program), std::move(built.devices),
-                                          threads, trace_.get(), std::move(running));
+    compile(settings, cache);
   } catch (const Error& error) {
-    throw error.message().starts_with(subject_) ? error : error.in(subject_);
+    throw with_subject(error);
   }
   for (const ConfigWarning& warning : planned_.warnings)
     log(warning.is_loud ? LogLevel::kWarning : LogLevel::kInfo, warning.text);
   if (preference.fallback == Fallback::kWarn) warn_of_fallback(options.device);
+}
+
+// From a complete plan to the executor.
+void Session::Impl::compile(const PlanSettings& settings, ArtefactUse& cache) {
+  const TraceSpan span(trace_.get(), "load", "compile");
+  const auto budget = std::make_shared<MemoryBudget>(settings.config.session.memory_limit_bytes);
+  BuildOptions build;
+  build.threads = settings.threads;
+  build.trace = trace_.get();
+  build.model = planned_.model.get();
+  build.artefact = cache.artefact(settings.preference, planned_);
+  BuiltProgram built = build_program(planned_, settings.preference, budget, build);
+  artefact = cache.finish(planned_);
+  placement = describe(planned_, settings.preference, built.program->implementations());
+  placement.copies = built.program->copies();
+  planned_.placement.reset();  // only claim and compile calls need its graph views
+  release_unused_constants(*planned_.graph);
+  trim_heap();
+  open_plans_ = make_open_plans(settings, budget);
+  files_ = guard_files(*built.program, settings.preference, cache.watch());
+  // Nothing plans it again, and it holds initializers that the application gave.
+  if (!open_plans_) planned_.model.reset();
+  executor = std::make_unique<Executor>(std::move(built.program), std::move(built.devices),
+                                        settings.threads, trace_.get(), settings.executor);
+}
+
+// Null: every run has the inputs of the session's first plan.
+std::unique_ptr<OpenPlans> Session::Impl::make_open_plans(
+    PlanSettings settings, const std::shared_ptr<MemoryBudget>& budget) const {
+  if (!planned_.model) return nullptr;
+  // With a compiled-model cache scalars stay scalars: a start from the cache has no model to plan.
+  std::set<std::string> scalars;
+  if (settings.config.session.artefact_cache.empty()) scalars = planned_.model->scalar_inputs();
+  if (!planned_.model->has_constant_defaults() && scalars.empty()) return nullptr;
+  std::vector<SessionInput> others;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string& name = inputs[i].name;
+    others.push_back({name, initial[i], scalars.contains(name)});
+  }
+  // Resolved now: the runtime may have been destroyed when a run needs it.
+  settings.host = [found = settings.host()] { return found; };
+  return std::make_unique<OpenPlans>(std::move(settings), *planned_.model, std::move(others),
+                                     budget, subject_);
 }
 
 // True: the cached plan of an earlier start is used, and the model need not be imported.
@@ -163,6 +168,10 @@ bool Session::Impl::use_cached_plan(ArtefactUse& cache, const Preference& prefer
   kept->warnings = preference.warnings;
   planned_ = std::move(*kept);
   return true;
+}
+
+Error Session::Impl::with_subject(const Error& error) const {
+  return error.message().starts_with(subject_) ? error : error.in(subject_);
 }
 
 // Without the shapes inferred from default values: they need not hold for runs that replace a
@@ -185,7 +194,7 @@ void Session::Impl::require_files() const {
   try {
     files_.require_unchanged();
   } catch (const Error& error) {
-    throw error.message().starts_with(subject_) ? error : error.in(subject_);
+    throw with_subject(error);
   }
 }
 
@@ -317,7 +326,7 @@ size_t Session::Impl::index_of_output(const std::string& name) const {
 
 void Session::Impl::check_input(size_t index, const Value& value) const {
   const gantry_value* given = value.handle().get();
-  if (!open_plans_ || !open_plans_->is_number(index) || !given || given->shape.empty())
+  if (!open_plans_ || !open_plans_->is_scalar(index) || !given || given->shape.empty())
     return check_value("input", inputs[index], value);
   ValueInfo of_any_rank = inputs[index];
   of_any_rank.has_rank = false;
@@ -434,34 +443,33 @@ std::future<std::vector<Tensor>> Session::run_async(Inputs inputs, const RunOpti
 namespace {
 
 // The model as a session would plan it, placed but not compiled.
-PlannedModel planned_for(Runtime::Impl& shared, const ModelSource& model,
-                         const SessionOptions& options, const Config& config,
-                         const Preference& preference) {
-  return plan_model(folding_host(shared.registry, config), config, preference,
-                    import_model(model, import_settings(shared.registry, config, options), nullptr),
-                    nullptr);
-}
+struct UncompiledPlan {
+  UncompiledPlan(Runtime::Impl& shared, const ModelSource& model, const SessionOptions& options)
+      : limits(options.cancel, options.timeout_ns), config(shared.session_config(options)) {
+    const LoadScope scope(&limits);
+    preference = resolve_preference(shared.registry, config, options.device);
+    const ImportSettings importing = import_settings(shared.registry, config, options);
+    planned = plan_model(folding_host(shared.registry, config), config, preference,
+                         import_model(model, importing, nullptr), nullptr);
+  }
+
+  RunLimits limits;
+  Config config;
+  Preference preference;
+  PlannedModel planned;
+};
 
 }  // namespace
 
 Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions& options) {
-  const RunLimits limits(options.cancel, options.timeout_ns);
-  const LoadScope scope(&limits);
-  Runtime::Impl& shared = runtime.impl();
-  const Config config = shared.session_config(options);
-  const Preference preference = resolve_preference(shared.registry, config, options.device);
-  return describe(planned_for(shared, model, options, config, preference), preference);
+  const UncompiledPlan plan(runtime.impl(), model, options);
+  return describe(plan.planned, plan.preference);
 }
 
 void write_optimized(Runtime& runtime, const ModelSource& model, const std::filesystem::path& file,
                      const SessionOptions& options, const ExternalTensors& external) {
-  const RunLimits limits(options.cancel, options.timeout_ns);
-  const LoadScope scope(&limits);
-  Runtime::Impl& shared = runtime.impl();
-  const Config config = shared.session_config(options);
-  const Preference preference = resolve_preference(shared.registry, config, options.device);
-  const PlannedModel planned = planned_for(shared, model, options, config, preference);
-  write_model(*planned.graph, *planned.model, file, external.file, external.least_bytes);
+  const UncompiledPlan plan(runtime.impl(), model, options);
+  write_model(*plan.planned.graph, *plan.planned.model, file, external.file, external.least_bytes);
 }
 
 }  // namespace gantry

@@ -15,9 +15,9 @@
 #include "gantry/session.h"
 #include "run/executor.h"
 #include "session/file_guard.h"
-#include "session/open_plans.h"
 #include "session/pending_runs.h"
-#include "session/plan_model.h"
+#include "session/plan/open_plans.h"
+#include "session/plan/plan_model.h"
 
 namespace gantry {
 
@@ -74,6 +74,10 @@ class Session::Impl {
   void load(Runtime::Impl& shared, const Config& config, const ModelSource& source,
             const SessionOptions& options);
   bool use_cached_plan(ArtefactUse& cache, const Preference& preference);
+  void compile(const PlanSettings& settings, ArtefactUse& cache);
+  [[nodiscard]] std::unique_ptr<OpenPlans> make_open_plans(
+      PlanSettings settings, const std::shared_ptr<MemoryBudget>& budget) const;
+  [[nodiscard]] Error with_subject(const Error& error) const;
   [[nodiscard]] FileGuard guard_files(const Program& program, const Preference& preference,
                                       std::shared_ptr<const FileWatch> artefact_file) const;
   void warn_of_fallback(const std::string& device) const;

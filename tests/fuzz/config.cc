@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configurations: two documents, separated by a byte 0, merged and checked.
-#include "session/config.h"
+#include "session/config/config.h"
 
 #include "fuzz_target.h"
 

@@ -11,8 +11,8 @@
 #include <set>
 #include <string>
 
-#include "session/plan_model.h"
-#include "session/preference.h"
+#include "session/plan/plan_model.h"
+#include "session/plan/preference.h"
 #include "session/runtime_impl.h"
 
 namespace {

@@ -64,6 +64,7 @@ struct Measurement {
   MemoryUse memory;
   MemoryUse early_memory;  // after the first runs of every set of inputs
   std::vector<NodeTime> nodes;
+  size_t traced_runs = 0;
 };
 
 /// Runs the sets of inputs in turn. With a single set, inputs and outputs are bound if all are
@@ -76,6 +77,7 @@ class Runner {
     std::vector<Value> outputs;
     for (int round = 0; round < (sets_.size() > 1 ? 3 : 1); ++round) {
       for (const Inputs& inputs : sets_) outputs = session_.run_values(inputs);
+      runs_ += sets_.size();
     }
     if (sets_.size() > 1) return;
     const auto is_bindable = [](const Value& value) {
@@ -94,17 +96,21 @@ class Runner {
     }
   }
   void run() {
+    ++runs_;
     if (binding_) {
       binding_->run();
     } else {
       session_.run_values(sets_[next_++ % sets_.size()]);
     }
   }
+  /// So far, those of the constructor included.
+  [[nodiscard]] size_t runs() const { return runs_; }
 
  private:
   Session& session_;
   std::vector<Inputs> sets_;
   size_t next_ = 0;
+  size_t runs_ = 0;
   std::unique_ptr<Binding> binding_;
 };
 
@@ -203,14 +209,17 @@ Measurement measure_model(Runtime& runtime, const BenchOptions& options) {
 }
 
 // Loads and runs the model again for the trace, so that the measured runs are without tracing.
-void take_trace(Runtime& runtime, const BenchOptions& options) {
+// Returns the number of traced runs.
+size_t take_trace(Runtime& runtime, const BenchOptions& options) {
   constexpr int kRuns = 20;
   BenchOptions traced = options;
   traced.profile = options.trace_file;
+  size_t runs = 0;
   {
     Session session(runtime, options.model, session_options(traced));
     Runner runner(session, make_input_sets(session.inputs(), options.inputs, options.vary));
     for (int i = 0; i < kRuns; ++i) runner.run();
+    runs = runner.runs();
   }
   // The session writes the file in its destructor, which cannot report errors.
   std::error_code ignored;
@@ -218,6 +227,7 @@ void take_trace(Runtime& runtime, const BenchOptions& options) {
     throw Error(Code::kUnavailable, "the trace was not written; the log says why")
         .in(options.trace_file);
   }
+  return runs;
 }
 
 // Threads that a run may use: the requested number, or every core available to this process.
@@ -312,7 +322,8 @@ void print(const Measurement& result, const BenchOptions& options) {
                          format_bytes(result.memory.arena), format_bytes(result.memory.pool)));
   print_line("weights   " + weights_text(result.model_weights, result.memory));
   if (!options.trace_file.empty())
-    print_line("trace     " + options.trace_file + ", of a load and 21 runs after these");
+    print_line(fmt::format("trace     {}, of a load and {} runs after these", options.trace_file,
+                           result.traced_runs));
   if (options.nodes) print_nodes(result);
 }
 
@@ -320,8 +331,8 @@ Status bench(const BenchOptions& options) {
   const auto runtime = make_runtime(options);
   // Device discovery happens once per process and is not part of loading a model.
   std::ignore = runtime->supports_device(options.device.empty() ? "CPU" : options.device);
-  const Measurement result = measure_model(*runtime, options);
-  if (!options.trace_file.empty()) take_trace(*runtime, options);
+  Measurement result = measure_model(*runtime, options);
+  if (!options.trace_file.empty()) result.traced_runs = take_trace(*runtime, options);
   if (options.json) {
     print_json(measurement_to_json(result, options));
   } else {

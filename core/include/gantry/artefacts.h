@@ -14,12 +14,13 @@ namespace gantry {
 
 /// How the cache was used when a session was made.
 struct ArtefactReport {
-  /// "off": no cache is configured; "empty": nothing of this model can be cached; "used": loaded
-  /// from the cache; "made": there was no file, and one was written; "rebuilt": a file could not be
-  /// used, or not all of it, and was replaced; "not kept": the file could not be written
+  /// "off": no cache is configured, or this session cannot use it (reason); "empty": nothing of
+  /// this model can be cached; "used": loaded from the cache; "made": there was no file, and one
+  /// was written; "rebuilt": a file could not be used, or not all of it, and was replaced; "not
+  /// kept": the file could not be written
   std::string state = "off";
-  std::string file;         ///< path of the cache file; empty: none
-  std::string reason;       ///< of "rebuilt" and "not kept": one sentence
+  std::string file;    ///< path of the cache file; empty: none
+  std::string reason;  ///< of "off" (empty: none configured), "rebuilt", "not kept": a sentence
   uint64_t size_bytes = 0;  ///< of the file
 };
 

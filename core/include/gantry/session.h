@@ -102,8 +102,11 @@ struct ForeignMemory {
 class Session {
  public:
   /// Loads, checks, places and compiles the model. NOT_FOUND: no such file or device;
-  /// INVALID_MODEL; UNSUPPORTED: nodes that the device refuses and the fallback policy does not
-  /// allow elsewhere, each with the reason; UNAVAILABLE: the device is absent.
+  /// INVALID_MODEL; INVALID_ARGUMENT: the configuration, an output or an initializer of `options`
+  /// is wrong; UNSUPPORTED: nodes that the device refuses and the fallback policy does not allow
+  /// elsewhere, each with the reason; UNAVAILABLE: the device is absent, or the process was forked;
+  /// CANCELLED, DEADLINE_EXCEEDED: as `options` ask; OUT_OF_MEMORY: also by
+  /// session.memory_limit_bytes; DEVICE_ERROR, DEVICE_LOST, PROVIDER_CRASHED.
   Session(Runtime& runtime, const ModelSource& model, const SessionOptions& options = {});
   ~Session();
   Session(Session&&) noexcept;
@@ -117,14 +120,16 @@ class Session {
   /// required may be omitted; it then has the model's default value. INVALID_ARGUMENT: a required
   /// input is missing; an input is unknown or has another type, rank or shape than declared; or an
   /// output is no tensor (use run_values). INVALID_MODEL: a file of the model has changed since it
-  /// was loaded.
+  /// was loaded. CANCELLED, DEADLINE_EXCEEDED: as `options` ask. OUT_OF_MEMORY: also by
+  /// session.memory_limit_bytes. DEVICE_ERROR, DEVICE_LOST, PROVIDER_CRASHED: the device or its
+  /// provider failed. UNAVAILABLE: the process was forked after the session was made.
   std::vector<Tensor> run(const Inputs& inputs, const RunOptions& options = {});
   std::vector<Value> run_values(const Inputs& inputs, const RunOptions& options = {});
   /// Begins a run on a thread of the session and returns. The future has what run() returns or
-  /// throws. As many runs go on at once as the process has CPUs, further ones are queued;
-  /// options.timeout_ns counts from this call. The elements of `inputs` must not be written, and
-  /// options.cancel must stay valid, until the run has ended; the session's destructor waits for
-  /// it. UNAVAILABLE: no thread can be started.
+  /// throws. As many runs go on at once as the process has CPUs, and at least two; further ones are
+  /// queued; options.timeout_ns counts from this call. The elements of `inputs` must not be
+  /// written, and options.cancel must stay valid, until the run has ended; the session's destructor
+  /// waits for it. UNAVAILABLE: no thread can be started.
   std::future<std::vector<Tensor>> run_async(Inputs inputs, const RunOptions& options = {});
   /// Likewise, but calls `done` once on that thread: with the outputs and null, or with no outputs
   /// and the exception. `done` must not throw, nor destroy the session.
@@ -208,13 +213,14 @@ class Binding {
   /// Session::run.
   void input(const std::string& name, const Value& value);
   /// Binds the memory of an output. INVALID_ARGUMENT: no such output, or another type than its own.
-  /// run() throws INVALID_ARGUMENT if it makes another shape.
   void output(const std::string& name, const Tensor& tensor);
   /// Keeps the output on a device that the session uses: each run makes a tensor there of the shape
   /// that it produces. A run reuses the previous tensor if the shape is equal and nobody else holds
   /// a handle of it. INVALID_ARGUMENT: no such output, a string output or no tensor, or no such
   /// device (as Session::allocate_on).
   void output_on(const std::string& name, const std::string& device);
+  /// Errors as Session::run; INVALID_ARGUMENT: a required input is not bound, or a bound output has
+  /// another shape than the run makes.
   void run(const RunOptions& options = {});
   /// An output of the last run, bound or not. INVALID_ARGUMENT: no such output, or nothing has run
   /// yet.

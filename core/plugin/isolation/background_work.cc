@@ -2,10 +2,10 @@
 #include "plugin/isolation/background_work.h"
 
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 #include "base/run_limits.h"
+#include "base/start_async.h"
 
 namespace gantry {
 
@@ -16,12 +16,8 @@ StopQuestion stop_of_load() {
   };
 }
 
-BackgroundWork start_background_work(std::function<void()> work) {
-  try {
-    return std::async(std::launch::async, work).share();
-  } catch (const std::system_error&) {  // no thread can be started
-    return std::async(std::launch::deferred, std::move(work)).share();
-  }
+BackgroundWork start_background_work(const std::function<void()>& work) {
+  return start_async(work).share();
 }
 
 bool is_over(const BackgroundWork& work) {

@@ -22,7 +22,7 @@ using BackgroundWork = std::shared_future<void>;
 
 /// Begins `work` on a thread of its own; if none can be started, the first wait runs it. The
 /// destructor of the last future waits for its end.
-BackgroundWork start_background_work(std::function<void()> work);
+BackgroundWork start_background_work(const std::function<void()>& work);
 /// True: there is no work, or it has ended.
 bool is_over(const BackgroundWork& work);
 /// Waits for the end, and throws the exception of the work. If `stop` ends the wait, throws its

@@ -37,28 +37,25 @@ int level_of(LogLevel level) {
                           std::begin(kLevels));
 }
 
-Status* make_environment(int level, const ThreadingOptions* threading, Environment** out) {
+// `function` null: the log goes on as it did.
+Status* make_environment(int level, const ThreadingOptions* threading, Environment** out,
+                         LogFunction function = nullptr, void* parameter = nullptr,
+                         const char* id = nullptr) {
   return guarded_call([&] {
     set_level(level);
     auto made = std::make_unique<Environment>();
     made->runtime = shared_runtime();
     if (threading) made->threading = *threading;
+    if (function) {
+      set_log_handler([function, parameter, name = std::string(id ? id : "")](
+                          LogLevel of_line, std::string_view line) {
+        const std::string message(line);
+        function(parameter, level_of(of_line), "gantry", name.c_str(), "", message.c_str());
+      });
+      made->has_logger = true;
+    }
     *out = made.release();
   });
-}
-
-Status* make_logged_environment(LogFunction function, void* parameter, int level, const char* id,
-                                const ThreadingOptions* threading, Environment** out) {
-  Status* status = make_environment(level, threading, out);
-  if (!status && function) {
-    (*out)->has_logger = true;
-    set_log_handler([function, parameter, name = std::string(id ? id : "")](LogLevel of_line,
-                                                                            std::string_view line) {
-      const std::string message(line);
-      function(parameter, level_of(of_line), "gantry", name.c_str(), "", message.c_str());
-    });
-  }
-  return status;
 }
 
 Status* create(int level, const char*, Environment** out) {
@@ -66,7 +63,7 @@ Status* create(int level, const char*, Environment** out) {
 }
 Status* create_with_logger(LogFunction function, void* parameter, int level, const char* id,
                            Environment** out) {
-  return make_logged_environment(function, parameter, level, id, nullptr, out);
+  return make_environment(level, nullptr, out, function, parameter, id);
 }
 Status* create_with_threads(int level, const char*, const ThreadingOptions* threading,
                             Environment** out) {
@@ -75,7 +72,7 @@ Status* create_with_threads(int level, const char*, const ThreadingOptions* thre
 Status* create_with_logger_and_threads(LogFunction function, void* parameter, int level,
                                        const char* id, const ThreadingOptions* threading,
                                        Environment** out) {
-  return make_logged_environment(function, parameter, level, id, threading, out);
+  return make_environment(level, threading, out, function, parameter, id);
 }
 void release(Environment* environment) { delete environment; }
 

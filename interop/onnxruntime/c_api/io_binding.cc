@@ -77,13 +77,15 @@ Status* bind_output_to_device(IoBinding* binding, const char* name, const Memory
   return guarded_call([&] { set_output(*binding, name, std::nullopt); });
 }
 
+// These two report no error; without memory the binding keeps what was bound until it is bound
+// anew.
 void clear_inputs(IoBinding* binding) {
   binding->inputs.clear();
-  binding->rebuild();
+  release_status(guarded_call([&] { binding->rebuild(); }));
 }
 void clear_outputs(IoBinding* binding) {
   binding->outputs.clear();
-  binding->rebuild();
+  release_status(guarded_call([&] { binding->rebuild(); }));
 }
 
 Status* run(LoadedSession*, const RunSettings* settings, const IoBinding* binding) {

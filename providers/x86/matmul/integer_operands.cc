@@ -7,6 +7,7 @@
 #include <array>
 
 #include "fuse/constants.h"
+#include "matmul/operands.h"
 
 namespace gantry::x86 {
 namespace {
@@ -33,9 +34,7 @@ IntegerOperands::IntegerOperands(const KernelArgs& args)
   matrix = right.constant()->data;
   inner = right.extent(0);
   columns = right.extent(1);
-  known_rows = 1;
-  const sdk::ValueView left = index.value(fusion.sources[0].value);
-  for (int i = 0; i + 1 < left.rank(); ++i) known_rows *= std::max<int64_t>(left.extent(i), -1);
+  known_rows = known_rows_of(index.value(fusion.sources[0].value));
   if (std::all_of(bias.begin(), bias.end(), [](float x) { return x == 0; })) bias.clear();
   if (fusion.scale != GANTRY_NONE) {
     const sdk::ValueView factor = index.value(fusion.scale);

@@ -10,6 +10,12 @@
 
 namespace gantry::x86 {
 
+int64_t known_rows_of(const sdk::ValueView& left) {
+  int64_t rows = 1;
+  for (int i = 0; i + 1 < left.rank(); ++i) rows *= std::max<int64_t>(left.extent(i), 0);
+  return rows;
+}
+
 MatMulOperands::MatMulOperands(const KernelArgs& args)
     : fusion(args.fusion),
       label(args.index.node(fusion.root).label()),
@@ -25,9 +31,7 @@ MatMulOperands::MatMulOperands(const KernelArgs& args)
   matrix = weights.constant()->data;
   inner = weights.extent(is_transposed ? 1 : 0);
   columns = weights.extent(is_transposed ? 0 : 1);
-  const sdk::ValueView left = index.value(fusion.sources[0].value);
-  known_rows = 1;
-  for (int i = 0; i + 1 < left.rank(); ++i) known_rows *= std::max<int64_t>(left.extent(i), 0);
+  known_rows = known_rows_of(index.value(fusion.sources[0].value));
 
   const float alpha = is_gemm ? node.get_float("alpha", 1) : 1;
   const float beta = is_gemm ? node.get_float("beta", 1) : 1;

@@ -14,6 +14,10 @@
 
 namespace gantry::x86 {
 
+/// The product of all extents of a left operand but its last; less than 1: dynamic, or without
+/// elements.
+int64_t known_rows_of(const sdk::ValueView& left);
+
 /// Immutable. Borrows only `matrix`, which is valid while the claim is compiled.
 struct MatMulOperands {
   explicit MatMulOperands(const KernelArgs& args);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/config.h"
+#include "session/config/config.h"
 
 #include <algorithm>
 #include <cstdlib>

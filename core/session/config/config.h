@@ -14,7 +14,7 @@
 
 #include "base/mapped_file.h"
 #include "plugin/registry.h"
-#include "session/config_diagnostics.h"
+#include "session/config/config_diagnostics.h"
 
 namespace gantry {
 

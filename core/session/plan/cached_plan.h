@@ -9,7 +9,7 @@
 
 #include "artefact/artefact_file.h"
 #include "base/mapped_file.h"
-#include "session/plan_model.h"
+#include "session/plan/plan_model.h"
 
 namespace gantry {
 

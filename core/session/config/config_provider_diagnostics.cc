@@ -8,9 +8,9 @@
 #include <system_error>
 
 #include "base/names.h"
-#include "session/config_diagnostics.h"
-#include "session/config_positions.h"
-#include "session/precision.h"
+#include "session/config/config_diagnostics.h"
+#include "session/config/config_positions.h"
+#include "session/config/precision.h"
 
 namespace gantry {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/names.h"
 #include "base/thread_pool.h"
-#include "session/config.h"
+#include "session/config/config.h"
 #include "session/runtime_impl.h"
 
 namespace gantry {

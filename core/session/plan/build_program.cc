@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/build_program.h"
+#include "session/plan/build_program.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/plan_model.h"
+#include "session/plan/plan_model.h"
 
 #include <algorithm>
 #include <set>
-#include <span>
 #include <unordered_map>
 #include <utility>
 
 #include "base/log.h"
-#include "base/run_limits.h"
-#include "base/thread_pool.h"
-#include "onnx/bodies/refused_operators.h"
 #include "onnx/schema/retype.h"
 #include "passes/pipeline.h"
 #include "passes/quantization.h"
 #include "plugin/discovery/manifest_operators.h"
-#include "plugin/discovery/strict_json.h"
-#include "run/executor.h"
-#include "session/precision.h"
-#include "session/rule_use.h"
+#include "session/plan/rule_use.h"
 
 namespace gantry {
 namespace {
@@ -52,74 +45,11 @@ void keep_rules_of(const std::set<FunctionCall>& calls, const Graph& graph,
   }
 }
 
-// One thread for a small graph: it is done before other threads have woken.
-uint32_t threads_for(const Graph& graph) {
-  constexpr uint64_t kMuch = uint64_t{1} << 20;
-  uint64_t size_bytes = 0;
-  for (const auto& value : graph.values()) {
-    const std::vector<int64_t>& shape = value->type.shape;
-    const bool is_known =
-        value->type.has_rank && std::find(shape.begin(), shape.end(), -1) == shape.end();
-    if (is_known) size_bytes += bytes_of(value->type.dtype, element_count(shape));
-  }
-  return size_bytes < kMuch ? 1 : hardware_threads();
-}
-
-// Computes the outputs of a graph of constants with CPU kernels. Returns nothing if a kernel is
-// missing or fails, or memory runs out; the node then fails, if it does, in a run. `left_bytes`:
-// the rest of session.memory_limit_bytes; the size of the outputs is subtracted.
-std::vector<ValueRef> evaluate_on_cpu(const HostPreference& find_host, const Graph& graph,
-                                      uint64_t& left_bytes) {
-  poll_load("constants were computed");
-  try {
-    const Preference host = find_host();
-    const std::unique_ptr<GraphPlacement> placement = place(graph, host.candidates, {});
-    if (!placement->complete()) return {};
-    auto devices = std::make_shared<DeviceTable>(std::make_shared<MemoryBudget>(left_bytes));
-    const uint32_t threads = threads_for(graph);
-    auto program = std::make_unique<Program>(*placement, *devices, host.owners,
-                                             BuildOptions{.threads = threads});
-    Executor executor(std::move(program), std::move(devices), threads, nullptr, {});
-    std::vector<ValueRef> outputs(graph.outputs().size());
-    // The budget does not count outputs, which belong to the caller, so they are counted here.
-    uint64_t left = left_bytes;
-    const MakeOutput make = [&left](DType dtype, std::span<const int64_t> shape) {
-      const uint64_t size_bytes = bytes_of(dtype, element_count(shape));
-      if (size_bytes > left)
-        throw Error(Code::kOutOfMemory, "constants take more than session.memory_limit_bytes");
-      left -= size_bytes;
-      return make_tensor(dtype, {shape.begin(), shape.end()});
-    };
-    const RunLimits* limits = load_limits();
-    executor.run({}, outputs, limits ? limits->remaining() : RunOptions(), &make);
-    // The mapped constants read here are most often not read again.
-    for (const auto& value : graph.values()) {
-      if (value->constant) drop_pages(*value->constant);
-    }
-    left_bytes = left;
-    return outputs;
-  } catch (const Error&) {
-    return {};
-  }
-}
-
 PipelineOptions pipeline_options(const Config& config) {
   PipelineOptions options;
   options.disabled = config.session.disable_passes;
   if (config.session.optimization == Optimization::kNone) options.stop_after = 0;
   return options;
-}
-
-const char* name_of(Fallback fallback) {
-  switch (fallback) {
-    case Fallback::kError:
-      return "error";
-    case Fallback::kWarn:
-      return "warn";
-    case Fallback::kAllow:
-      return "allow";
-  }
-  return "";
 }
 
 // The provider that claims a node, for messages.
@@ -206,7 +136,7 @@ class Planner {
     if (config.session.optimization != Optimization::kAll) return;
     left_bytes_ = config.session.memory_limit_bytes;
     context_.evaluate = [&](const Graph& graph) {
-      return evaluate_on_cpu(host, graph, left_bytes_);
+      return evaluate_constants(host, graph, left_bytes_);
     };
   }
 
@@ -323,12 +253,6 @@ ImportedModel import_model(const ModelSource& source, const ImportSettings& sett
   return imported;
 }
 
-HostPreference folding_host(ProviderRegistry& registry, const Config& config) {
-  Config exact = config;  // constants are folded at full precision
-  exact.session.precision = kFullPrecision;
-  return [&registry, exact = std::move(exact)] { return cpu_alone(registry, exact); };
-}
-
 void place_planned(PlannedModel& planned, const Preference& preference, Trace* trace) {
   const TraceSpan span(trace, "load", "placement");
   planned.placement = place(*planned.graph, preference.candidates, preference.policy);
@@ -340,12 +264,12 @@ PlannedModel plan_model(const HostPreference& host, const Config& config,
 }
 
 void release_unused_constants(const Graph& graph) {
-  constexpr uint64_t kLarge = 4096;
+  constexpr uint64_t kReleaseFromBytes = 4096;
   for (const auto& value : graph.values()) {
     const ValueRef& constant = value->constant;
     if (!constant || constant.use_count() > 1 || constant->is_mapped ||
         constant->kind != GANTRY_KIND_TENSOR || constant->dtype == DType::kString ||
-        constant->view.size_bytes < kLarge)
+        constant->view.size_bytes < kReleaseFromBytes)
       continue;
     constant->owner.reset();
     constant->view.data = nullptr;
@@ -353,76 +277,6 @@ void release_unused_constants(const Graph& graph) {
   for (const auto& node : graph.nodes()) {
     for (const Graph* body : node->bodies()) release_unused_constants(*body);
   }
-}
-
-namespace {
-
-// Adds to unplaced nodes why they have no function body either. Names of rows of nodes in bodies
-// end with the node's own name.
-void add_body_refusals(const OnnxModel& model, std::vector<NodePlacement>& rows) {
-  for (NodePlacement& row : rows) {
-    if (!row.device.empty()) continue;
-    if (const std::string_view why = why_not_built(row.domain, row.op_type); !why.empty())
-      row.reason.append("; ").append(row.op_type).append(" is not supported: ").append(why);
-    for (const auto& [node, why] : model.body_refusals()) {
-      if (row.node == node || row.node.ends_with("/" + node))
-        row.reason.append("; no function body: ").append(why);
-    }
-  }
-}
-
-}  // namespace
-
-Placement describe(const PlannedModel& planned, const Preference& preference,
-                   const Implementations& implementations) {
-  Placement result = describe(*planned.placement, implementations);
-  if (planned.model) add_body_refusals(*planned.model, result.nodes);
-  result.nodes_in_model = planned.nodes_in_model;
-  result.wanted = preference.named;
-  result.fallback = name_of(preference.fallback);
-  for (const ConfigWarning& warning : planned.warnings) result.warnings.push_back(warning.text);
-  return result;
-}
-
-namespace {
-
-// What could have run an operator of a foreign domain; empty: nothing is known that could.
-std::string advice_on(const std::string& domain, const std::vector<std::string>& without_options) {
-  if (without_options.empty()) return {};
-  std::string pointers;
-  for (const std::string& name : without_options)
-    pointers += (pointers.empty() ? "" : ", ") + json_pointer("/providers/options", name);
-  return ". Operators of domain \"" + domain + "\" may be in a library that " + pointers +
-         " can name";
-}
-
-}  // namespace
-
-void require_complete(const PlannedModel& planned, const Preference& preference,
-                      const std::vector<std::string>& without_options) {
-  if (planned.placement->complete()) return;
-  constexpr size_t kMostListed = 5;
-  std::vector<NodePlacement> rows = describe(*planned.placement).nodes;
-  add_body_refusals(*planned.model, rows);
-  size_t refused = 0;
-  std::string list;
-  std::string advice;
-  for (const NodePlacement& row : rows) {
-    if (!row.device.empty()) continue;
-    if (advice.empty() && !is_known_domain(row.domain))
-      advice = advice_on(row.domain, without_options);
-    if (++refused > kMostListed) continue;
-    list += (list.empty() ? "" : "; ") + row.op_type + " \"" + row.node + "\" (" + row.reason + ")";
-  }
-  if (refused > kMostListed) list += "; and " + std::to_string(refused - kMostListed) + " more";
-  throw Error(Code::kUnsupported,
-              std::to_string(refused) + " of " + std::to_string(rows.size()) +
-                  " nodes cannot run on " + preference.named + ": " + list +
-                  (preference.fallback == Fallback::kError && preference.named != "CPU" &&
-                           preference.named != "CPU:0"
-                       ? ". Set placement.fallback to \"allow\" to run them on the CPU"
-                       : "") +
-                  advice);
 }
 
 }  // namespace gantry

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/rule_use.h"
+#include "session/plan/rule_use.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/preference.h"
+#include "session/plan/preference.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "plugin/discovery/strict_json.h"
-#include "session/precision.h"
+#include "session/config/precision.h"
 
 namespace gantry {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans for inputs of which a run gives something else than the session's first plan has. That plan
 // has defaults (initializers of the same name) as constants, so that weights are folded, packed and
-// fused, and inputs that the model declares as a number without axes. The first run that passes
-// another value, or a tensor with axes for a number, plans the model once more with that input
+// fused, and inputs that the model declares as scalars, without axes. The first run that passes
+// another value, or a tensor with axes for a scalar, plans the model once more with that input
 // open. Later runs use a plan that matches their inputs. Any thread.
 #pragma once
 
@@ -15,8 +15,8 @@
 #include "base/mutex.h"
 #include "base/trace.h"
 #include "run/executor.h"
-#include "session/build_program.h"
-#include "session/plan_model.h"
+#include "session/plan/build_program.h"
+#include "session/plan/plan_model.h"
 
 namespace gantry {
 
@@ -44,7 +44,7 @@ class OpenPlan {
            std::span<const uint8_t> on_device);
   /// Whether a run may give the input another value than its default.
   [[nodiscard]] bool opens_default(size_t input) const { return initial_[input] != nullptr; }
-  /// Whether a run may give the input, declared as a number, axes.
+  /// Whether a run may give the input, declared as a scalar, axes.
   [[nodiscard]] bool opens_rank(size_t input) const { return is_rank_open_[input]; }
   [[nodiscard]] Executor& executor() { return *executor_; }
 
@@ -59,7 +59,7 @@ class OpenPlan {
 struct SessionInput {
   std::string name;
   ValueRef initial;        ///< its default; null: it has none
-  bool is_number = false;  ///< without a default, and declared as a number
+  bool is_scalar = false;  ///< without a default, and declared as a scalar
 };
 
 class OpenPlans {
@@ -73,8 +73,8 @@ class OpenPlans {
   /// other threads that need it wait; else allocates nothing. Errors: as loading, with the names of
   /// the inputs that are given otherwise.
   std::shared_ptr<OpenPlan> plan_for(std::span<const ValueRef> given);
-  /// Whether a run may give the input axes, though the model declares it as a number.
-  [[nodiscard]] bool is_number(size_t input) const { return inputs_[input].is_number; }
+  /// Whether a run may give the input axes, though the model declares it as a scalar.
+  [[nodiscard]] bool is_scalar(size_t input) const { return inputs_[input].is_scalar; }
 
   /// The latest plan besides the session's first; null: none was needed yet.
   [[nodiscard]] std::shared_ptr<OpenPlan> current() const;

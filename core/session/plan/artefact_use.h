@@ -17,8 +17,8 @@
 #include "artefact/artefact.h"
 #include "artefact/artefact_folder.h"
 #include "artefact/model_digest.h"
-#include "session/config.h"
-#include "session/plan_model.h"
+#include "session/config/config.h"
+#include "session/plan/plan_model.h"
 
 namespace gantry {
 

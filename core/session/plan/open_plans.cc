@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/open_plans.h"
+#include "session/plan/open_plans.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/value.h"
+#include "session/plan/plan_report.h"
 
 namespace gantry {
 namespace {
@@ -80,7 +81,7 @@ bool OpenPlans::is_replaced(size_t input, std::span<const ValueRef> given) const
 }
 
 bool OpenPlans::has_axes(size_t input, std::span<const ValueRef> given) const {
-  return inputs_[input].is_number && !given[input]->shape.empty();
+  return inputs_[input].is_scalar && !given[input]->shape.empty();
 }
 
 bool OpenPlans::fits(const OpenPlan& plan, std::span<const ValueRef> given) const {
@@ -116,7 +117,7 @@ std::shared_ptr<OpenPlan> OpenPlans::make(std::span<const ValueRef> given) {
       defaults.push_back(i);
       open.names.insert(input.name);
     }
-    if (input.is_number && (is_new || are_all_open || (before && before->opens_rank(i)))) {
+    if (input.is_scalar && (is_new || are_all_open || (before && before->opens_rank(i)))) {
       ranks.push_back(i);
       open.ranks.insert(input.name);
     }
@@ -158,15 +159,15 @@ std::string OpenPlans::names_in(const std::vector<size_t>& inputs) const {
 void OpenPlans::tell(const std::vector<size_t>& defaults, const std::vector<size_t>& ranks) const {
   if (!ranks.empty()) {
     log(LogLevel::kInfo, subject_ + ": a run gives axes to " + names_in(ranks) +
-                             ", which the model declares as a number, so it was planned once more "
-                             "with inputs of any rank; runs that give numbers keep the first plan");
+                             ", which the model declares as a scalar, so it was planned once more "
+                             "with inputs of any rank; runs that give scalars keep the first plan");
   }
   if (defaults.empty()) return;
   // Weights that are no constants cost speed, so they are a warning; a position or a flag is not.
-  constexpr uint64_t kMany = uint64_t{1} << 20;
+  constexpr uint64_t kWarnFromBytes = uint64_t{1} << 20;
   uint64_t size_bytes = 0;
   for (const size_t input : defaults) size_bytes += inputs_[input].initial->view.size_bytes;
-  log(size_bytes < kMany ? LogLevel::kInfo : LogLevel::kWarning,
+  log(size_bytes < kWarnFromBytes ? LogLevel::kInfo : LogLevel::kWarning,
       subject_ +
           ": a run gives inputs that have a value in the model another one, so the model "
           "was planned once more with " +

@@ -7,7 +7,7 @@
 
 #include "memory/device_table.h"
 #include "program/program.h"
-#include "session/plan_model.h"
+#include "session/plan/plan_model.h"
 
 namespace gantry {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/precision.h"
+#include "session/config/precision.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,6 @@
 // thread at a time.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,7 +12,8 @@
 #include "gantry/session.h"
 #include "onnx/model.h"
 #include "placement/placement.h"
-#include "session/preference.h"
+#include "session/plan/evaluate_constants.h"
+#include "session/plan/preference.h"
 
 namespace gantry {
 
@@ -35,18 +35,15 @@ struct ImportedModel {
   std::unique_ptr<Graph> graph;
 };
 
-/// Returns the device CPU at full precision, for constant folding; called when there is something
-/// to fold.
-using HostPreference = std::function<Preference()>;
-
-HostPreference folding_host(ProviderRegistry& registry, const Config& config);
-
 /// How a session reads its model.
 struct ImportSettings {
   FileAccess access = FileAccess::kMap;
   ModelChanges changes = {};
   DeclaredOperators operators = {};  ///< of providers
 };
+
+/// May open the providers whose operators follow from these options. Errors as
+/// ProviderRegistry::declared_operators.
 ImportSettings import_settings(ProviderRegistry& registry, const Config& config,
                                const SessionOptions& options);
 
@@ -66,14 +63,5 @@ void place_planned(PlannedModel& planned, const Preference& preference, Trace* t
 /// Frees computed constants that no run reads, because providers have packed them. The graph's text
 /// shows only the type of large constants.
 void release_unused_constants(const Graph& graph);
-
-/// The placement as users see it.
-Placement describe(const PlannedModel& planned, const Preference& preference,
-                   const Implementations& implementations = {});
-
-/// Throws UNSUPPORTED if there are nodes that no provider runs; the message has their reasons.
-/// `without_options`: of DeclaredOperators, named where the operator may be one of theirs.
-void require_complete(const PlannedModel& planned, const Preference& preference,
-                      const std::vector<std::string>& without_options = {});
 
 }  // namespace gantry

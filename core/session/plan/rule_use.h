@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "session/config.h"
+#include "session/config/config.h"
 
 namespace gantry {
 

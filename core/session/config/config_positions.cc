@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/config_positions.h"
+#include "session/config/config_positions.h"
 
 #include "base/names.h"
 

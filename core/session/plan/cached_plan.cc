@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/cached_plan.h"
+#include "session/plan/cached_plan.h"
 
 #include <gantry/error.h>
 

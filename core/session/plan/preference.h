@@ -9,8 +9,8 @@
 
 #include "placement/placement.h"
 #include "plugin/registry.h"
-#include "session/config.h"
-#include "session/rule_parts.h"
+#include "session/config/config.h"
+#include "session/plan/rule_parts.h"
 
 namespace gantry {
 

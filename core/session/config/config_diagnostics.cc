@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/config_diagnostics.h"
+#include "session/config/config_diagnostics.h"
 
 #include <gantry/device.h>
 
@@ -8,8 +8,8 @@
 
 #include "base/names.h"
 #include "passes/pipeline.h"
-#include "session/config_positions.h"
-#include "session/config_schema.h"
+#include "session/config/config_positions.h"
+#include "session/config/config_schema.h"
 
 namespace gantry {
 namespace {

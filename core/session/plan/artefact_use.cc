@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/artefact_use.h"
+#include "session/plan/artefact_use.h"
 
 #include <gantry/error.h>
 
 #include <algorithm>
 #include <sys/auxv.h>
-#include <system_error>
 #include <utility>
 
 #include "artefact/content_sum.h"
 #include "base/log.h"
+#include "base/start_async.h"
 #include "plugin/discovery/library_file.h"
 #include "plugin/discovery/machine.h"
-#include "session/cached_plan.h"
+#include "session/plan/cached_plan.h"
 
 namespace gantry {
 namespace {
@@ -131,19 +131,14 @@ void ArtefactUse::begin_check() {
     if (failure.code() != Code::kNotFound) report_.reason = failure.message();
     return;
   }
-  const auto verify = [file = cached_, threads = threads_]() -> std::string {
+  check_ = start_async([file = cached_, threads = threads_]() -> std::string {
     try {
       file->verify(threads);
       return {};
     } catch (const std::exception& failure) {
       return failure.what();
     }
-  };
-  try {
-    check_ = std::async(std::launch::async, verify);
-  } catch (const std::system_error&) {  // no thread can be started
-    check_ = std::async(std::launch::deferred, verify);
-  }
+  });
 }
 
 bool ArtefactUse::may_have_plan() const { return cached_ && has_plan(*cached_); }

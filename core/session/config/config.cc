@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/config.h"
+#include "session/config/config.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "base/names.h"
-#include "session/config_schema.h"
+#include "session/config/config_schema.h"
 
 namespace gantry {
 namespace {
