@@ -33,6 +33,18 @@ TEST(OnnxModel, InfersTypesThroughConstantShapes) {
   EXPECT_EQ(graph->outputs()[0]->type.shape, (std::vector<int64_t>{1, -1, 24}));
 }
 
+// The library refuses sums of known values that overflow; a run has them wrap.
+TEST(OnnxModel, KnownValuesThatOverflow) {
+  const auto graph = test::graph_of(R"(
+    g () => (int64[1] y, int64[1] z) {
+      most = Constant <value_ints = [9223372036854775807]> ()
+      two = Constant <value_ints = [2]> ()
+      y = Add(most, two)
+      z = Mul(most, two)
+    })");
+  EXPECT_EQ(graph->outputs()[0]->type.shape, std::vector<int64_t>{1});
+}
+
 // Without the values of its shape, inference would make names up for the extents of r.
 TEST(OnnxModel, DataNameExtents) {
   const auto graph = test::graph_of(R"(

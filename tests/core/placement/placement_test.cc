@@ -71,6 +71,17 @@ TEST_F(PlacementTest, PreferenceOrderDecides) {
   EXPECT_TRUE(placement_->complete());
 }
 
+// A reason may have the name of another candidate in it, as "SIM:10" has that of SIM:1.
+TEST_F(PlacementTest, EveryCandidateIsNamedThatLeftANodeOut) {
+  ScriptedProvider::claims = [](const gantry_claim_request& request) {
+    constexpr std::string_view kReason = "better on scripted on BBB:0";
+    if (request.device == 0)
+      request.sink->refuse(request.sink->self, kB, {kReason.data(), kReason.size()});
+  };
+  EXPECT_THAT(place_now()[kB].reason,
+              HasSubstr("; scripted on BBB:0: not claimed, and no reason was given"));
+}
+
 TEST_F(PlacementTest, BadRowsAreDroppedOneByOne) {
   ScriptedProvider::claims = [](const gantry_claim_request& request) {
     if (request.device != 0) return;
