@@ -56,18 +56,26 @@ class EpHost final : public sdk::Provider {
       try {
         libraries_.push_back(std::make_unique<EpLibrary>(path, machine_, logger_));
       } catch (const sdk::Error& error) {
-        report(sink, path, error.what());
+        report(sink, {.state = GANTRY_DEVICE_BLOCKED, .name = path, .reason = error.what()});
         continue;
       }
       const auto& found = libraries_.back()->devices();
-      if (found.empty()) report(sink, path, path + " can use none of this machine's devices");
+      if (found.empty()) {
+        report(sink, {.state = GANTRY_DEVICE_ABSENT,
+                      .name = path,
+                      .reason = path + " can use none of this machine's devices"});
+      }
       for (const auto& device : found) {
-        const std::string name = device->name + " on " + to_string(device->device->type);
-        report(sink, name,
-               device->has_own_memory
-                   ? name + " keeps tensors in memory of its own, which gantry does not fill"
-                   : "",
-               device.get());
+        const std::string type = to_string(device->device->type);
+        const std::string name = device->name + " on " + type;
+        Row row{.name = name,
+                .uid = device->name + "/" + type + "/" + std::to_string(device->device->device_id),
+                .device = device.get()};
+        if (device->has_own_memory) {
+          row.state = GANTRY_DEVICE_ABSENT;
+          row.reason = name + " keeps tensors in memory of its own, which gantry does not fill";
+        }
+        report(sink, row);
       }
     }
   }
@@ -106,19 +114,26 @@ class EpHost final : public sdk::Provider {
   }
 
  private:
-  // `reason`: why it cannot be used; empty: it can.
-  void report(const gantry_device_sink& sink, const std::string& name, const std::string& reason,
-              const OfferedDevice* device = nullptr) {
+  struct Row {
+    uint32_t state = GANTRY_DEVICE_READY;
+    std::string name = {};
+    std::string uid = {};  // "execution provider/type/number": gantry.onnxruntime reads it
+    std::string reason = {};
+    const OfferedDevice* device = nullptr;
+  };
+
+  void report(const gantry_device_sink& sink, const Row& row) {
     gantry_device_info info = {};
     info.size = sizeof(info);
-    info.state = reason.empty() ? GANTRY_DEVICE_READY : GANTRY_DEVICE_ABSENT;
+    info.state = row.state;
     info.type = sdk::to_str("ORT");
     info.id = static_cast<uint32_t>(devices_.size());
     info.flags = GANTRY_DEVICE_HOST_MEMORY;
-    info.name = sdk::to_str(name);
-    info.reason = sdk::to_str(reason);
+    info.uid = sdk::to_str(row.uid);
+    info.name = sdk::to_str(row.name);
+    info.reason = sdk::to_str(row.reason);
     sink.device(sink.self, &info);
-    devices_.push_back(device);
+    devices_.push_back(row.device);
   }
 
   /// False: a value that is no tensor would go in or out.

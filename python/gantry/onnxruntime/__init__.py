@@ -13,13 +13,15 @@ supported is an error, or a warning if results are not affected. docs/python.md 
 from typing import Any
 
 from gantry import __version__
-from gantry.onnxruntime import adapters, capi, compiler, devices, options, process, session, sparse
+from gantry.onnxruntime import adapters, capi, compiler, devices, options, plugins, process, providers, session, sparse
 from gantry.onnxruntime.adapters import *  # noqa: F403 - the names of its __all__
 from gantry.onnxruntime.binding import IOBinding
 from gantry.onnxruntime.compiler import *  # noqa: F403
 from gantry.onnxruntime.devices import *  # noqa: F403
 from gantry.onnxruntime.options import *  # noqa: F403
+from gantry.onnxruntime.plugins import *  # noqa: F403
 from gantry.onnxruntime.process import *  # noqa: F403
+from gantry.onnxruntime.providers import *  # noqa: F403
 from gantry.onnxruntime.session import *  # noqa: F403
 from gantry.onnxruntime.sparse import *  # noqa: F403
 from gantry.onnxruntime.values import OrtValue, copy_tensors
@@ -29,7 +31,9 @@ __all__ += adapters.__all__
 __all__ += compiler.__all__
 __all__ += devices.__all__
 __all__ += options.__all__
+__all__ += plugins.__all__
 __all__ += process.__all__
+__all__ += providers.__all__
 __all__ += session.__all__
 __all__ += sparse.__all__
 

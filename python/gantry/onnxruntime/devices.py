@@ -6,7 +6,6 @@ import enum
 import warnings
 from typing import Any
 
-import gantry
 from gantry.errors import InvalidArgumentError
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "OrtMemoryInfo",
     "create_and_register_allocator",
     "create_and_register_allocator_v2",
-    "get_ep_devices",
 ]
 
 # ONNX Runtime's numbers of device types, and gantry's names of them. Other types of gantry's have none, and get that of a GPU.
@@ -115,18 +113,6 @@ class OrtEpDevice:
     ep_metadata: dict[str, str]
     ep_options: dict[str, str]
     device: OrtHardwareDevice
-
-
-def get_ep_devices() -> list[OrtEpDevice]:
-    """Every device that is ready, simulated ones left out, as get_available_providers() does. Devices other than the CPU are of the type GPU."""
-    rows: dict[tuple[str, int], OrtEpDevice] = {}  # several providers may serve a device; the first one owns its memory
-    for device in gantry.devices():
-        if device.state != "ready" or device.stand_in or (device.type, device.id) in rows:
-            continue
-        kind = OrtHardwareDeviceType.CPU if device.type == "CPU" else OrtHardwareDeviceType.GPU
-        hardware = OrtHardwareDevice(kind, 0, "", device.id, {"name": device.name, "uid": device.uid})
-        rows[device.type, device.id] = OrtEpDevice(f"{device.type}ExecutionProvider", "", {}, {"device_id": str(device.id)}, hardware)
-    return list(rows.values())
 
 
 class OrtAllocatorType(enum.IntEnum):

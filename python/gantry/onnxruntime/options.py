@@ -10,8 +10,9 @@ import gantry
 from gantry import CancelToken
 from gantry.errors import InvalidArgumentError, NotFoundError
 from gantry.onnxruntime.adapters import LoraAdapter
-from gantry.onnxruntime.devices import OrtEpDevice, OrtExecutionProviderDevicePolicy, OrtHardwareDeviceType, get_ep_devices
+from gantry.onnxruntime.devices import OrtEpDevice, OrtExecutionProviderDevicePolicy, OrtHardwareDeviceType
 from gantry.onnxruntime.process import global_threads
+from gantry.onnxruntime.providers import get_ep_devices
 from gantry.onnxruntime.values import OrtValue
 
 __all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
@@ -153,11 +154,12 @@ class SessionOptions:
             self.add_provider(device.ep_name, {**device.ep_options, **(provider_options or {})})
 
     def set_provider_selection_policy(self, policy: OrtExecutionProviderDevicePolicy) -> None:
-        """Appends every device but the CPU, by PREFER_GPU and MAX_PERFORMANCE; by the other policies none. The CPU comes last always."""
-        if policy in (OrtExecutionProviderDevicePolicy.PREFER_GPU, OrtExecutionProviderDevicePolicy.MAX_PERFORMANCE):
-            for device in get_ep_devices():
-                if device.device.type != OrtHardwareDeviceType.CPU:
-                    self.add_provider(device.ep_name, device.ep_options)
+        """Appends devices: every one but CPUs by MAX_PERFORMANCE, GPUs by PREFER_GPU, neural ones by PREFER_NPU, none by the others. The CPU comes last always."""
+        kinds = {OrtExecutionProviderDevicePolicy.PREFER_GPU: (OrtHardwareDeviceType.GPU,), OrtExecutionProviderDevicePolicy.PREFER_NPU: (OrtHardwareDeviceType.NPU,),
+                 OrtExecutionProviderDevicePolicy.MAX_PERFORMANCE: (OrtHardwareDeviceType.GPU, OrtHardwareDeviceType.NPU)}.get(policy, ())
+        for device in get_ep_devices() if kinds else ():
+            if device.device.type in kinds:
+                self.add_provider(device.ep_name, device.ep_options)
 
     def set_load_cancellation_flag(self, value: bool) -> None:
         """True, set by any thread, ends the loading of sessions with these options with CancelledError, until it is set to False."""

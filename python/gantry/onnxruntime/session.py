@@ -1,37 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""InferenceSession, and the mapping of execution providers to gantry's devices."""
+"""InferenceSession."""
 
 import dataclasses
 import json
 import os
-import sys
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import gantry
 from gantry._core import inspect
-from gantry.errors import InvalidArgumentError
+from gantry.onnxruntime import plugins
 from gantry.onnxruntime.binding import IOBinding
 from gantry.onnxruntime.names import type_name
 from gantry.onnxruntime.options import RunOptions, SessionOptions
+from gantry.onnxruntime.providers import HOST, Choice, choose, provider_of, requested
 from gantry.onnxruntime.values import OrtValue, as_text
+from gantry.onnxruntime.warning import warn
 from gantry.run_future import threads
 
-__all__ = [
-    "InferenceSession",
-    "ModelMetadata",
-    "NodeArg",
-    "OrtEpAssignedNode",
-    "OrtEpAssignedSubgraph",
-    "get_all_providers",
-    "get_available_providers",
-    "get_device",
-]
-
-_SUFFIX = "ExecutionProvider"
-_HOST = "CPUExecutionProvider"
+__all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "OrtEpAssignedNode", "OrtEpAssignedSubgraph"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,66 +64,12 @@ class OrtEpAssignedSubgraph:
         return [self.node]
 
 
-def get_available_providers() -> list[str]:
-    """A name for each type of device that is ready, "CPUExecutionProvider" last. Simulated devices such as SIM are
-    not listed, since programs pass the list on unchanged; "SIMExecutionProvider" is accepted by name."""
-    types = dict.fromkeys(device.type for device in gantry.devices() if device.state == "ready" and not device.stand_in)
-    names = [kind + _SUFFIX for kind in types]
-    return sorted(names, key=lambda name: name == _HOST)
-
-
-get_all_providers = get_available_providers
-
-
-def get_device() -> str:
-    """ "GPU" if a CUDA device is ready, else "CPU"."""
-    return "GPU" if "CUDA" + _SUFFIX in get_available_providers() else "CPU"
-
-
-def _warn(text: str) -> None:
-    """Warns with the location of the caller of gantry.onnxruntime, at any depth."""
-    depth = 2
-    while sys._getframe(depth - 1).f_globals.get("__name__", "").startswith("gantry.onnxruntime."):
-        depth += 1
-    warnings.warn(f"gantry.onnxruntime: {text}", UserWarning, stacklevel=depth)
-
-
-def _provider_rows(providers: Any, provider_options: Any) -> list[tuple[str, dict[str, Any]]]:
-    """(name, options) of each requested provider, in order."""
-    if providers is None:
-        return []
-    if isinstance(providers, str) or not isinstance(providers, Sequence):
-        raise InvalidArgumentError(f"providers: expected a list of names or of (name, options), found a {type(providers).__name__}")
-    if provider_options is not None and len(provider_options) != len(providers):
-        raise InvalidArgumentError(f"provider_options: expected one dict for each of the {len(providers)} providers, found "
-                                   f"{len(provider_options)}")
-    rows = []
-    for index, item in enumerate(providers):
-        name, options = (item, {}) if isinstance(item, str) else tuple(item) if isinstance(item, (tuple, list)) and len(item) == 2 else (None, {})
-        if not isinstance(name, str) or not isinstance(options, Mapping):
-            raise InvalidArgumentError(f"providers[{index}]: expected a name or (name, options), found {item!r}")
-        rows.append((name, {**options, **(provider_options[index] if provider_options else {})}))
-    return rows
-
-
-def _device(name: str, options: Mapping[str, Any], is_quiet: bool) -> str | None:
-    """The device of a provider, as "TYPE:id"; None, and a warning, if there is none."""
-    ignored = sorted(set(options) - {"device_id"})
-    if ignored and not is_quiet:
-        _warn(f"{name}: no effect of the options {', '.join(ignored)}; gantry's own go into the configuration")
-    device = f"{name.removesuffix(_SUFFIX)}:{options.get('device_id', 0)}"
-    if name.endswith(_SUFFIX) and gantry.supports_device(device):
-        return device
-    _warn(f"{name}: no device {device} is ready; available providers: {', '.join(get_available_providers())}")
-    return None
-
-
 class InferenceSession:
     """A model ready to run.
 
     path_or_bytes: a path, the bytes of a model, or an onnx.ModelProto. sess_options: see SessionOptions. providers: names, or
-    (name, options) with the option "device_id", most preferred first; nodes that one refuses go to the next, and to the CPU last. A
-    missing provider gives a warning and is skipped. disabled_optimizers, enable_fallback: no effect.
+    (name, options) with the option "device_id", most preferred first; nodes that one refuses go to the next, and to the CPU last. The provider of a
+    registered library has its own options too. A missing provider gives a warning and is skipped. disabled_optimizers, enable_fallback: no effect.
 
     Raises gantry.Error; gantry.onnxruntime.capi.onnxruntime_pybind11_state has its classes under ONNX Runtime's names.
 
@@ -158,7 +92,7 @@ class InferenceSession:
         if disabled_optimizers:
             not_obeyed.append(f"disabled_optimizers={sorted(disabled_optimizers)}")
         if not_obeyed and not self._options.is_quiet():
-            _warn(f"no effect of the session options {', '.join(not_obeyed)}")
+            warn(f"no effect of the session options {', '.join(not_obeyed)}")
         if self._options.optimized_model_filepath:
             external_file, external_bytes = self._options.external_tensors()
             gantry.write_optimized(self._model, self._options.optimized_model_filepath, config=self._options.config(),
@@ -175,14 +109,18 @@ class InferenceSession:
     def _load(self, providers: Any, provider_options: Any) -> None:
         is_quiet = self._options.is_quiet()
         config = self._options.config()
-        rows = _provider_rows(providers, provider_options)
-        devices = {name: device for name, options in rows if (device := _device(name, options, is_quiet))}
-        devices.setdefault(_HOST, "CPU:0")
-        config["placement"] = {"prefer": list(devices.values()), "fallback": "allow"}
+        chosen = [choice for name, options in requested(providers, provider_options) if (choice := choose(name, options, is_quiet))]
+        if all(choice.name != HOST for choice in chosen):
+            chosen.append(Choice(HOST, "CPU:0"))
+        config["placement"] = {"prefer": [choice.device for choice in chosen], "fallback": "allow"}
+        ep_options = {choice.name: choice.plugin_options for choice in chosen if choice.plugin_options is not None}
+        if ep_options:
+            config.setdefault("providers", {}).setdefault("options", {}).update(plugins.config(ep_options)["options"])
         self._session = gantry.Session(self._model, config=config, profile=self._options.enable_profiling,
                                        initializers=self._options.initializers(), cancel=self._options.loading_token())
-        self._providers = list(devices)
-        self._provider_options = {name: {"device_id": device.split(":")[1]} for name, device in devices.items()}
+        self._providers = list(dict.fromkeys(choice.name for choice in chosen))
+        self._provider_options = {choice.name: {"device_id": choice.device.split(":")[1], **(choice.plugin_options or {})} for choice in reversed(chosen)}
+        self._names = {choice.device: choice.name for choice in chosen}
         self._started = time.time_ns()
 
     def enable_fallback(self) -> None:
@@ -246,7 +184,7 @@ class InferenceSession:
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Runs with bound inputs and outputs. Outputs that are bound to memory are written there."""
         if run_options is not None and run_options.adapter_inputs():
-            _warn("run_with_iobinding: no effect of the active adapters; bind their tensors as inputs")
+            warn("run_with_iobinding: no effect of the active adapters; bind their tensors as inputs")
         iobinding.run(run_options.token if run_options is not None else None)
 
     def get_inputs(self) -> list[NodeArg]:
@@ -276,7 +214,7 @@ class InferenceSession:
     def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
         """An entry for each node that a run computes, in the main graph and in bodies, with the provider of its device."""
         rows = self._session.placement.nodes
-        return [OrtEpAssignedSubgraph(row.device.split(":")[0] + _SUFFIX, OrtEpAssignedNode(row.node, row.domain, row.op_type)) for row in rows]
+        return [OrtEpAssignedSubgraph(self._names.get(row.device, provider_of(row.device)), OrtEpAssignedNode(row.node, row.domain, row.op_type)) for row in rows]
 
     def get_session_options(self) -> SessionOptions:
         return self._options

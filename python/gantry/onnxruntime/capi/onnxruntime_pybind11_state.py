@@ -12,13 +12,15 @@ from gantry.errors import InvalidModelError as InvalidProtobuf
 from gantry.errors import NotFoundError as NoSuchFile
 from gantry.errors import NotFoundError as NotFound
 from gantry.errors import UnsupportedError as NotImplemented  # the name is ONNX Runtime's
-from gantry.onnxruntime import adapters, compiler, devices, options, process, session, sparse
+from gantry.onnxruntime import adapters, compiler, devices, options, plugins, process, providers, session, sparse
 from gantry.onnxruntime.adapters import *  # noqa: F403 - the names of its __all__
 from gantry.onnxruntime.binding import IOBinding as SessionIOBinding
 from gantry.onnxruntime.compiler import *  # noqa: F403
 from gantry.onnxruntime.devices import *  # noqa: F403
 from gantry.onnxruntime.options import *  # noqa: F403
+from gantry.onnxruntime.plugins import *  # noqa: F403
 from gantry.onnxruntime.process import *  # noqa: F403
+from gantry.onnxruntime.providers import *  # noqa: F403
 from gantry.onnxruntime.session import *  # noqa: F403
 from gantry.onnxruntime.sparse import *  # noqa: F403
 from gantry.onnxruntime.values import OrtValue, OrtValueVector, copy_tensors
@@ -44,6 +46,8 @@ __all__ += adapters.__all__
 __all__ += compiler.__all__
 __all__ += devices.__all__
 __all__ += options.__all__
+__all__ += plugins.__all__
 __all__ += process.__all__
+__all__ += providers.__all__
 __all__ += session.__all__
 __all__ += sparse.__all__
