@@ -11,6 +11,7 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "base/output_file.h"
 #include "base/value.h"
 #include "onnx/exporter.h"
 #include "onnx/messages/proto.h"
@@ -39,13 +40,16 @@ Fragment whole(const Graph& graph) {
 class File {
  public:
   explicit File(const std::filesystem::path& path)
-      : path_(path), unfinished_(path.string() + "." + std::to_string(getpid()) + ".unfinished") {
+      : path_(path),
+        unfinished_(is_replaceable(path)
+                        ? path.string() + "." + std::to_string(getpid()) + ".unfinished"
+                        : path.string()) {
     stream_.open(unfinished_, std::ios::binary | std::ios::trunc);
     require(stream_.good(), "cannot be opened for writing");
   }
   ~File() {
     std::error_code ignored;
-    if (stream_.is_open()) std::filesystem::remove(unfinished_, ignored);
+    if (stream_.is_open() && unfinished_ != path_) std::filesystem::remove(unfinished_, ignored);
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -59,7 +63,7 @@ class File {
     stream_.flush();
     require(stream_.good(), "cannot be written");
     std::error_code error;
-    std::filesystem::rename(unfinished_, path_, error);
+    if (unfinished_ != path_) std::filesystem::rename(unfinished_, path_, error);
     require(!error, "cannot be replaced");
     stream_.close();
   }

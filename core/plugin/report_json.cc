@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/output_file.h"
 
 namespace gantry {
 namespace {
@@ -51,12 +52,13 @@ std::string to_json(const LoaderReport& report) {
 }
 
 bool write_report(const LoaderReport& report, const std::string& file) noexcept {
-  const std::string draft = file + "." + std::to_string(getpid());
+  const bool is_replaced = is_replaceable(file);
+  const std::string draft = is_replaced ? file + "." + std::to_string(getpid()) : file;
   const auto fail = [&](const std::string& reason) {
     log(LogLevel::kWarning,
         "GANTRY_LOADER_REPORT: " + file + ": the report cannot be written there: " + reason);
     std::error_code ignored;
-    std::filesystem::remove(draft, ignored);
+    if (is_replaced) std::filesystem::remove(draft, ignored);
     return false;
   };
   try {
@@ -66,7 +68,7 @@ bool write_report(const LoaderReport& report, const std::string& file) noexcept 
     stream.close();
     if (!stream) return fail(std::generic_category().message(errno));
     std::error_code error;
-    std::filesystem::rename(draft, file, error);
+    if (is_replaced) std::filesystem::rename(draft, file, error);
     return error ? fail(error.message()) : true;
   } catch (const std::exception& error) {
     return fail(error.what());

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/output_file.h"
 #include "base/process_state.h"
 #include "base/value.h"
 #include "run/step_trace.h"
@@ -85,8 +86,7 @@ class Writer {
     stream_.close();
     if (!stream_) {
       const int reason = errno;
-      std::error_code ignored;
-      std::filesystem::remove(file_, ignored);  // a partial trace looks like a whole one
+      remove_partial_file(file_);  // it would look like a whole one
       throw Error(Code::kUnavailable, file_.string() + ": the trace cannot be written: " +
                                           std::generic_category().message(reason));
     }

@@ -485,3 +485,28 @@ def test_bindings_are_checked():
     binding.bind_ortvalue_output("z", gantry.onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros(2, np.float32)))
     with pytest.raises(gantry.InvalidArgumentError, match='output "z": the bound tensor is float32\\[2\\], this run makes float32\\[2,3\\]'):
         session.run_with_iobinding(binding)
+
+
+def test_what_is_of_another_kind_is_said():
+    options = gantry.onnxruntime.SessionOptions()
+    session = gantry.onnxruntime.InferenceSession(add_model().SerializeToString(), options, providers=CPU)
+    other = gantry.onnxruntime.InferenceSession(add_model().SerializeToString(), providers=CPU)
+    feed = {"x": ONES, "y": ONES}
+    binding = other.io_binding()
+    for call, text in [(lambda: session.run_with_iobinding(binding), "expected a binding that this session's io_binding.. made"),
+                       (lambda: session.run_with_iobinding(session.io_binding(), {}), "run_options: expected RunOptions, found a dict"),
+                       (lambda: session.run(None, feed, {}), "run_options: expected RunOptions, found a dict"),
+                       (lambda: session.run_async(None, feed, 5), "callback: expected a function, found a int"),
+                       (lambda: gantry.onnxruntime.InferenceSession(add_model().SerializeToString(), {}), "sess_options: expected SessionOptions, found a dict"),
+                       (lambda: binding.bind_ortvalue_input("x", ONES), "expected an OrtValue, found a ndarray"),
+                       (lambda: binding.bind_input("x", "cpu", 0, np.float32, ONES.shape, 0), "expected the address of float32.*, found a null pointer")]:
+        with pytest.raises(gantry.InvalidArgumentError, match=text):
+            call()
+
+
+def test_profiles_have_files_of_their_own(tmp_path):
+    options = gantry.onnxruntime.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "trace")
+    sessions = [gantry.onnxruntime.InferenceSession(add_model().SerializeToString(), options, providers=CPU) for _ in range(2)]
+    assert len({session.end_profiling() for session in sessions}) == 2

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files and folders that cannot be read or written: one sentence that says which and why, and no half of a file is left."""
 
+import json
 import pathlib
 import resource
 import signal
@@ -9,6 +10,8 @@ import subprocess
 import pytest
 from broken_models import add_model
 from command_line import BINARY, ERROR, complaint, gantry
+
+from gantry import Session, write_optimized
 
 MODEL = pathlib.Path(__file__).parents[2] / "build" / "models" / "onnx" / "light" / "light_squeezenet.onnx"
 FULL = pathlib.Path("/dev/full")  # a device without room
@@ -43,6 +46,19 @@ def test_a_disk_without_room(model, tmp_path):
     printed, said = gantry("bench", *arguments, "--runs", 2, "--warm-up", 0, "--profile", trace, status=ERROR)
     assert printed == "" and f"{trace}: the trace cannot be written: No space left on device" in said
     assert said.endswith(f"gantry: {trace}: the trace was not written; the log says why\n")
+    assert trace.is_symlink() and FULL.is_char_device()
+
+
+def test_a_link_is_written_through(model, tmp_path):
+    """A device or a pipe by that name, as /dev/stdout, must not be replaced by a file."""
+    target = tmp_path / "target"
+    target.touch()
+    link = tmp_path / "link"
+    link.symlink_to(target)
+    write_optimized(str(model), str(link))
+    assert link.is_symlink() and Session(str(link), device="CPU").inputs
+    gantry("devices", env={"GANTRY_LOADER_REPORT": str(link)})
+    assert link.is_symlink() and "providers" in json.loads(target.read_text(encoding="utf-8"))
 
 
 def limit_files():

@@ -352,12 +352,12 @@ void add_bench(CLI::App& app, Action& chosen) {
   options->inputs.random = true;
   command->add_option("--seconds", options->seconds, "How long to measure; default: 3")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 86400.0));
+      ->check(number_between(0, 86400));
   command
       ->add_option("--warm-up", options->warm_up_seconds,
                    "How long to run before that; default: 0.5")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 86400.0));
+      ->check(number_between(0, 86400));
   command->add_option("--runs", options->runs, "Measure that many runs, however long they take")
       ->type_name("N")
       ->check(CLI::Range(1, 100'000'000));

@@ -269,11 +269,13 @@ void add_run(CLI::App& app, Action& chosen) {
   command
       ->add_option("--rtol", options->tolerance.relative,
                    "Relative tolerance of --verify; default: 1e-3")
-      ->type_name("R");
+      ->type_name("R")
+      ->check(number_between(0, 1e30));
   command
       ->add_option("--atol", options->tolerance.absolute,
                    "Absolute tolerance of --verify; default: 1e-7")
-      ->type_name("A");
+      ->type_name("A")
+      ->check(number_between(0, 1e30));
   command->callback([options, &chosen] { chosen = [options] { return run_model(*options); }; });
 }
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/core.h>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -63,12 +64,30 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
       ->allow_extra_args(false);
 }
 
+CLI::Validator number_between(double least, double most) {
+  const auto find_fault = [least, most](const std::string& text) {
+    double number = 0;
+    const bool is_in = CLI::detail::lexical_cast(text, number) && number >= least && number <= most;
+    return is_in ? std::string()
+                 : fmt::format("expected a number from {} to {}, found \"{}\"", least, most, text);
+  };
+  return {find_fault, ""};
+}
+
+CLI::Validator not_empty() {
+  return {[](const std::string& text) {
+            return std::string(text.empty() ? "expected a value, found an empty text" : "");
+          },
+          ""};
+}
+
 void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_option("MODEL", options.model, "The ONNX model")->required()->type_name("FILE");
   command
       .add_option("--device", options.device,
                   "TYPE or TYPE:id, as in CPU or CUDA:1; default: as configured, else CPU")
-      ->type_name("DEVICE");
+      ->type_name("DEVICE")
+      ->check(not_empty());
   command.add_option("--threads", options.threads, "Threads of a run; default: as configured")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
@@ -76,7 +95,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       .add_option("--load-timeout", options.load_timeout_s,
                   "Give up loading after so many seconds; default: never")
       ->type_name("SECONDS")
-      ->check(CLI::Range(1e-6, 1e9));
+      ->check(number_between(1e-6, 1e9));
   command
       .add_option(
           "--fallback", options.fallback,

@@ -19,6 +19,11 @@ struct CommonOptions {
 };
 void add_common_options(CLI::App& command, CommonOptions& options);
 
+/// As CLI::Range, which lets "nan" pass.
+CLI::Validator number_between(double least, double most);
+/// What `--option "$UNSET"` gives is a mistake.
+CLI::Validator not_empty();
+
 /// MODEL, --device, --threads, and the common ones.
 struct ModelOptions : CommonOptions {
   std::string model;

@@ -218,7 +218,7 @@ void add_provider_test(CLI::App& provider, Action& chosen) {
   command->add_option("--only", subject.only, "Names of checks, with * and ?")->type_name("NAME");
   command->add_option("--timeout", options->timeout_s, "Seconds that one check may take")
       ->type_name("S")
-      ->check(CLI::Range(0.1, 86400.0))
+      ->check(number_between(0.1, 86400))
       ->capture_default_str();
   command->add_option("--junit", options->junit, "Write a JUnit report")->type_name("FILE");
   command->add_flag("--json", options->json, "Print JSON");

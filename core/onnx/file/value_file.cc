@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/npy.h"
+#include "base/output_file.h"
 #include "base/value.h"
 #include "onnx/messages/payload.h"
 #include "onnx/messages/proto.h"
@@ -227,8 +228,7 @@ void write_value(const std::filesystem::path& file, const Value& value, const st
     if (!stream) {
       const int reason = errno;
       stream.close();
-      std::error_code ignored;  // removes the partial file
-      if (std::filesystem::is_regular_file(file, ignored)) std::filesystem::remove(file, ignored);
+      remove_partial_file(file);
       throw Error(Code::kUnavailable,
                   "the file cannot be written: " + std::generic_category().message(reason));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/schema/data_propagation.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -30,13 +31,24 @@ bool reads_long_vector(const onnx::DataPropagationContext& context) {
   return false;
 }
 
+// Of Slice: the library adds its step to a position of 32 bits, which overflows.
+bool has_long_step(onnx::DataPropagationContext& context) {
+  constexpr size_t kSteps = 4;
+  if (context.getNumInputs() <= kSteps) return false;
+  const onnx::TensorShapeProto* steps = context.getInputData(kSteps);
+  return steps && std::any_of(steps->dim().begin(), steps->dim().end(), [](const auto& step) {
+           return step.dim_value() > kLongestOfIntegers || step.dim_value() < -kLongestOfIntegers;
+         });
+}
+
 }  // namespace
 
 void limit_data_propagation(onnx::OpSchema& schema) {
   if (!schema.has_data_propagation_function()) return;
   schema.PartialDataPropagationFunction(
-      [inner = schema.GetDataPropagationFunction()](onnx::DataPropagationContext& context) {
-        if (reads_long_vector(context)) return;
+      [is_slice = schema.Name() == "Slice",
+       inner = schema.GetDataPropagationFunction()](onnx::DataPropagationContext& context) {
+        if (reads_long_vector(context) || (is_slice && has_long_step(context))) return;
         try {
           inner(context);
         } catch (const onnx::InferenceError&) {  // as of sums that overflow: the run has them wrap

@@ -11,7 +11,7 @@
 #include "onnx/messages/body_domain.h"
 #include "onnx/schema/data_propagation.h"
 #include "onnx/schema/gradient_schema.h"
-#include "onnx/schema/pool_windows.h"
+#include "onnx/schema/inference_repairs.h"
 #include "onnx/schema/schema_table.h"
 #include "onnx/schema/untyped_inputs.h"
 
@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 2> kTakenEarly = {"LayerNormalization", "
 std::unique_ptr<const onnx::OpSchema> finished(onnx::OpSchema schema) {
   limit_data_propagation(schema);
   guard_untyped_inputs(schema);
-  leave_out_windows_in_padding(schema);
+  repair_inference(schema);
   schema.Finalize();
   return std::make_unique<const onnx::OpSchema>(std::move(schema));
 }

@@ -55,7 +55,7 @@ class Attention final : public NodeKernel {
         is_causal_(node.get_int("is_causal", 0) != 0),
         q_heads_(node.get_int("q_num_heads", 0)),
         kv_heads_(node.get_int("kv_num_heads", 0)),
-        scale_(node.get_float("scale", 0.0F)),
+        scale_(node.get_float("scale", std::numeric_limits<float>::quiet_NaN())),
         softcap_(node.get_float("softcap", 0.0F)),
         left_(std::min(node.get_int("left_window_size", -1), kMaxPositions)),
         right_(std::min(node.get_int("right_window_size", -1), kMaxPositions)) {
@@ -284,8 +284,9 @@ class Attention final : public NodeKernel {
       y.head_stride = v.width;
       y.batch_stride = q.length * y.row_stride;
     }
-    const double scale = scale_ != 0 ? static_cast<double>(scale_)
-                                     : 1.0 / std::sqrt(std::max(static_cast<double>(q.width), 1.0));
+    const double scale = std::isnan(scale_)
+                             ? 1.0 / std::sqrt(std::max(static_cast<double>(q.width), 1.0))
+                             : static_cast<double>(scale_);
     const Operands<C> all = {q,
                              k,
                              v,
@@ -417,7 +418,7 @@ class Attention final : public NodeKernel {
   bool is_causal_;
   int64_t q_heads_;
   int64_t kv_heads_;
-  float scale_;
+  float scale_;  // NaN: by the width
   float softcap_;
   int64_t left_;
   int64_t right_;

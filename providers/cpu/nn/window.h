@@ -191,13 +191,14 @@ class Window {
   }
   static void slide(WindowAxis& axis, bool ceil_mode, int index, const std::string& label) {
     const int64_t room = axis.input + axis.pad_begin + axis.pad_end - axis.span();
-    if (room < 0) {
+    // With ceil_mode a first, incomplete window counts too, if it lacks less than a stride.
+    if (room < 0 && !(ceil_mode && axis.input > 0 && room > -axis.stride)) {
       if (axis.input == 0) return;  // An empty input has an empty output.
       fail(label, "the window of axis " + std::to_string(index + 2) + " spans " +
                       std::to_string(axis.span()) + " inputs, more than the padded extent " +
                       std::to_string(room + axis.span()));
     }
-    axis.output = room / axis.stride + 1;
+    axis.output = room < 0 ? 0 : room / axis.stride + 1;
     if (!ceil_mode) return;
     // A last, incomplete window counts too; none that starts in the padding behind the input.
     const int64_t starts = (axis.input + axis.pad_begin - 1) / axis.stride + 1;

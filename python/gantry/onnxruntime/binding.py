@@ -42,8 +42,9 @@ class IOBinding:
     >>> binding = session.io_binding(); binding.bind_cpu_input("x", x); binding.bind_output("y", "cuda")
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, owner: object = None) -> None:
         self._session = session
+        self._owner = owner
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, tuple[str | None, Any]] = {}  # (device for the result, target) by name, in the order of binding
         self._results: list[OrtValue] = []
@@ -60,6 +61,8 @@ class IOBinding:
         self.bind_cpu_input(name, self._memory(device_of(device_type, device_id), element_type, shape, buffer_ptr))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        if not isinstance(ortvalue, OrtValue):
+            raise InvalidArgumentError(f'input "{name}": expected an OrtValue, found a {type(ortvalue).__name__}')
         self.bind_cpu_input(name, ortvalue.value)
 
     def bind_output(
@@ -139,7 +142,13 @@ class IOBinding:
             self._outputs.pop(name)
             self._bind(name, device, target)
 
+    def belongs_to(self, owner: object) -> bool:
+        """Whether that InferenceSession has made it."""
+        return self._owner is owner
+
     def _memory(self, device: str | None, element_type: Any, shape: Sequence[int], pointer: int) -> Any:
+        if not pointer and 0 not in shape:
+            raise InvalidArgumentError(f"buffer_ptr: expected the address of {element_dtype(element_type)}[{','.join(map(str, shape))}], found a null pointer")
         if device is None:
             return _array_at(pointer, element_type, shape)
         return self._session.borrow_on(device, element_dtype(element_type), shape, pointer)

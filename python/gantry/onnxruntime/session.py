@@ -2,6 +2,7 @@
 """InferenceSession."""
 
 import dataclasses
+import itertools
 import json
 import os
 import time
@@ -10,6 +11,7 @@ from typing import Any
 
 import gantry
 from gantry._core import inspect
+from gantry.errors import InvalidArgumentError
 from gantry.onnxruntime import plugins
 from gantry.onnxruntime.binding import IOBinding
 from gantry.onnxruntime.names import type_name
@@ -20,6 +22,8 @@ from gantry.onnxruntime.warning import warn
 from gantry.run_future import threads
 
 __all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "OrtEpAssignedNode", "OrtEpAssignedSubgraph"]
+
+_numbers = itertools.count()  # of the process's profiles, whose files must not overwrite each other
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +68,11 @@ class OrtEpAssignedSubgraph:
         return [self.node]
 
 
+def _expect_run_options(run_options: Any) -> None:
+    if run_options is not None and not isinstance(run_options, RunOptions):
+        raise InvalidArgumentError(f"run_options: expected RunOptions, found a {type(run_options).__name__}")
+
+
 class InferenceSession:
     """A model ready to run.
 
@@ -86,6 +95,8 @@ class InferenceSession:
         disabled_optimizers: Iterable[str] | None = None,
         enable_fallback: int = 1,
     ) -> None:
+        if sess_options is not None and not isinstance(sess_options, SessionOptions):
+            raise InvalidArgumentError(f"sess_options: expected SessionOptions, found a {type(sess_options).__name__}")
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._model = path_or_bytes
         not_obeyed = self._options.not_obeyed()
@@ -138,6 +149,7 @@ class InferenceSession:
 
         >>> session.run(["y"], {"x": x})
         """
+        _expect_run_options(run_options)
         feed = {name: value.value if isinstance(value, OrtValue) else as_text(value) for name, value in input_feed.items()}
         if run_options is not None:
             feed |= run_options.adapter_inputs()
@@ -160,6 +172,9 @@ class InferenceSession:
         >>> session.run_async(None, {"x": x}, lambda results, tag, error: print(tag, error or results), "first")
         """
 
+        if not callable(callback):
+            raise InvalidArgumentError(f"callback: expected a function, found a {type(callback).__name__}")
+
         def run_and_tell() -> None:
             results: list[Any] = []
             error = ""
@@ -179,10 +194,16 @@ class InferenceSession:
 
     def io_binding(self) -> IOBinding:
         """Inputs and outputs bound once for many runs; see run_with_iobinding."""
-        return IOBinding(self._session)
+        return IOBinding(self._session, self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Runs with bound inputs and outputs. Outputs that are bound to memory are written there."""
+        """Runs with bound inputs and outputs. Outputs that are bound to memory are written there.
+
+        InvalidArgumentError: the binding is not of this session's io_binding().
+        """
+        if not isinstance(iobinding, IOBinding) or not iobinding.belongs_to(self):
+            raise InvalidArgumentError("run_with_iobinding: expected a binding that this session's io_binding() made")
+        _expect_run_options(run_options)
         if run_options is not None and run_options.adapter_inputs():
             warn("run_with_iobinding: no effect of the active adapters; bind their tensors as inputs")
         iobinding.run(run_options.token if run_options is not None else None)
@@ -236,7 +257,7 @@ class InferenceSession:
             events.append({"name": row.node, "cat": "Node", "ph": "X", "pid": os.getpid(), "tid": 0, "ts": start, "dur": row.total_ns / 1000,
                            "args": {"op_name": row.op_type, "provider": row.provider, "device": row.device, "runs": row.runs}})
             start += row.total_ns / 1000
-        name = f"{self._options.profile_file_prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}.json"
+        name = f"{self._options.profile_file_prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}_{os.getpid()}_{next(_numbers)}.json"
         with open(name, "w", encoding="utf-8") as file:
             json.dump(events, file)
         self._session.reset_profile()

@@ -69,6 +69,12 @@ def test_masks_and_heads(mask, causal, kv_heads):
     compare(y, formula(q, k, v, MASKS[mask], bool(causal)).astype(np.float32), 1e-4, 1e-5)
 
 
+def test_a_scale_of_0_is_no_default():
+    """All keys weigh the same."""
+    q, k, v = draw((1, 2, 5, 8), 1), draw((1, 2, 6, 8), 2), draw((1, 2, 6, 8), 3)
+    compare(run([q, k, v], scale=0.0)[0], np.broadcast_to(v.mean(2, keepdims=True), q.shape), 1e-5, 1e-6)
+
+
 @pytest.mark.parametrize("dtype, rtol, atol", [(np.float64, 1e-10, 1e-12), (np.float16, 2e-3, 1e-3)])
 def test_types(dtype, rtol, atol):
     q, k, v = draw((1, 2, 5, 8), 1, dtype), draw((1, 2, 6, 8), 2, dtype), draw((1, 2, 6, 8), 3, dtype)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <gantry/sdk/error.h>
+#include <gantry/sdk/parallel_body.h>
 
 #include <cstdint>
 #include <initializer_list>
@@ -123,18 +124,21 @@ class Call {
   }
 
   /// Calls body(begin, end) on disjoint ranges that cover [0, count), of at least `grain` items
-  /// each but the last, and returns when all are done; see gantry_host.parallel_for.
+  /// each but the last, and returns when all are done; see gantry_host.parallel_for. If a body
+  /// throws, ranges that have not begun are left out, and the first exception is thrown from here.
   template <class Body>
   void parallel_for(int64_t count, int64_t grain, Body&& body) {
     if (count <= grain) {
       if (count > 0) body(int64_t{0}, count);
       return;
     }
-    using B = std::remove_reference_t<Body>;
+    using B = ParallelBody<std::remove_reference_t<Body>>;
+    B guarded(body);
     host_->parallel_for(
         call_->run, count, grain,
-        [](void* arg, int64_t begin, int64_t end) { (*static_cast<B*>(arg))(begin, end); },
-        const_cast<void*>(static_cast<const void*>(&body)));
+        [](void* arg, int64_t begin, int64_t end) { static_cast<B*>(arg)->call(begin, end); },
+        &guarded);
+    guarded.rethrow();
   }
   [[nodiscard]] int thread_count() const {
     return static_cast<int>(host_->thread_count(call_->run));
