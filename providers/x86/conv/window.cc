@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conv/window.h"
 
-#include <gantry/sdk/error.h>
-
 #include <algorithm>
-#include <string>
 
 namespace gantry::x86 {
 
@@ -64,14 +61,8 @@ Window::Placed Window::place(const Dims& input) const {
     const int64_t room = input[i] + begin + end - extent;
     // With ceil_mode a first, incomplete window counts too, if it lacks less than a stride.
     const bool has_window = room >= 0 || (rounds_up && room > -strides[i]);
-    if (!has_window && input[i] > 0) {
-      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the window of axis " + std::to_string(i + 2) +
-                                                    " spans " + std::to_string(extent) +
-                                                    " inputs, more than the padded extent " +
-                                                    std::to_string(room + extent));
-    }
     int64_t output = room < 0 ? 0 : room / strides[i] + 1;
-    if (rounds_up && has_window) {
+    if (rounds_up && has_window && input[i] > 0) {
       // No window may begin in the padding behind the input.
       const int64_t starts = (input[i] + begin - 1) / strides[i] + 1;
       output = std::min(output + (room % strides[i] != 0 ? 1 : 0), starts);
