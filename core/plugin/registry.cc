@@ -226,11 +226,9 @@ void ProviderRegistry::warn_of_variables() {
   }
   for (const auto& [name, unused] : environment_.isolated) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    const std::string nearest = nearest_name(name, names);
     log_->write(LogLevel::kWarning, "collected",
                 "GANTRY_ISOLATION: no provider of the name \"" + name + "\" was found; there are " +
-                    list_names(names) + "." +
-                    (nearest.empty() ? "" : " Did you mean \"" + nearest + "\"?"));
+                    list_names(names) + "." + did_you_mean(name, names));
   }
 }
 

@@ -85,9 +85,10 @@ void find_lifetimes(std::vector<Step>& steps, const std::vector<SlotInfo>& slots
   }
 }
 
-void find_homes(const std::vector<Step>& steps, const std::vector<uint32_t>& inputs,
-                const std::vector<OutputSource>& outputs, std::vector<SlotInfo>& slots,
-                std::vector<uint32_t>& resident_inputs, std::vector<uint32_t>& resident_outputs) {
+void find_residents(const std::vector<Step>& steps, const std::vector<uint32_t>& inputs,
+                    const std::vector<OutputSource>& outputs, std::vector<SlotInfo>& slots,
+                    std::vector<uint32_t>& resident_inputs,
+                    std::vector<uint32_t>& resident_outputs) {
   std::vector<uint32_t> reads(slots.size(), 0);
   std::vector<const Step*> reader(slots.size(), nullptr);
   std::vector<const Step*> maker(slots.size(), nullptr);

@@ -16,9 +16,10 @@ void find_lifetimes(std::vector<Step>& steps, const std::vector<SlotInfo>& slots
 
 /// Finds the graph inputs and outputs for which the caller's device tensors can be used in place.
 /// Sets Program::resident_inputs, Program::resident_outputs and SlotInfo::resident_output.
-void find_homes(const std::vector<Step>& steps, const std::vector<uint32_t>& inputs,
-                const std::vector<OutputSource>& outputs, std::vector<SlotInfo>& slots,
-                std::vector<uint32_t>& resident_inputs, std::vector<uint32_t>& resident_outputs);
+void find_residents(const std::vector<Step>& steps, const std::vector<uint32_t>& inputs,
+                    const std::vector<OutputSource>& outputs, std::vector<SlotInfo>& slots,
+                    std::vector<uint32_t>& resident_inputs,
+                    std::vector<uint32_t>& resident_outputs);
 
 /// Finds capturable segments: two or more consecutive steps on one device. Sets
 /// Step::capturable_steps; true if there is a segment. Requires find_lifetimes().

@@ -71,11 +71,11 @@ class ProgramBuilder {
       program_.has_capturable_segments_ =
           find_capturable_segments(program_.steps_, program_.slots_, devices_);
     }
-    program_.input_homes_.assign(program_.inputs_.size(), 0);
-    program_.output_homes_.assign(program_.outputs_.size(), 0);
+    program_.resident_inputs_.assign(program_.inputs_.size(), 0);
+    program_.resident_outputs_.assign(program_.outputs_.size(), 0);
     if (options_.leaves_session) {
-      find_homes(program_.steps_, program_.inputs_, program_.outputs_, program_.slots_,
-                 program_.input_homes_, program_.output_homes_);
+      find_residents(program_.steps_, program_.inputs_, program_.outputs_, program_.slots_,
+                     program_.resident_inputs_, program_.resident_outputs_);
     }
     assign_shared_regions(program_.steps_, program_.outputs_, devices_, program_.slots_);
     for (size_t i = 0; options_.marks_steps && i < program_.steps_.size(); ++i)

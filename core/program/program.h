@@ -43,10 +43,10 @@ class Program {
   /// by graph input
   [[nodiscard]] const std::vector<uint8_t>& signature_inputs() const { return signature_inputs_; }
   /// by graph input: the space of the only device that reads it; 0: the host or several spaces do
-  [[nodiscard]] const std::vector<uint32_t>& resident_inputs() const { return input_homes_; }
+  [[nodiscard]] const std::vector<uint32_t>& resident_inputs() const { return resident_inputs_; }
   /// by graph output: the space of the device that makes it for the caller only, the slot whose
   /// `resident_output` it is; else 0
-  [[nodiscard]] const std::vector<uint32_t>& resident_outputs() const { return output_homes_; }
+  [[nodiscard]] const std::vector<uint32_t>& resident_outputs() const { return resident_outputs_; }
   [[nodiscard]] bool has_capturable_segments() const { return has_capturable_segments_; }
   [[nodiscard]] uint64_t copies() const { return copies_; }  ///< copy steps, bodies included
   /// size of all constants that runs use, bodies included
@@ -61,8 +61,8 @@ class Program {
   std::vector<uint32_t> captures_;
   std::vector<OutputSource> outputs_;
   std::vector<uint8_t> signature_inputs_;
-  std::vector<uint32_t> input_homes_;
-  std::vector<uint32_t> output_homes_;
+  std::vector<uint32_t> resident_inputs_;
+  std::vector<uint32_t> resident_outputs_;
   uint64_t copies_ = 0;
   bool has_capturable_segments_ = false;
 };

@@ -91,8 +91,7 @@ void Frame::prepare_calls() {
   }
 }
 
-// ---- Slots
-// --------------------------------------------------------------------------------------------------------------
+// Slots.
 
 void Frame::point_uses_at(Slot& slot, const gantry_tensor* tensor, const gantry_value* value) {
   for (const auto& [tensor_use, value_use] : slot.uses) {
@@ -183,8 +182,7 @@ void Frame::reset() noexcept {
   }
 }
 
-// ---- Running
-// ------------------------------------------------------------------------------------------------------------
+// Running.
 
 void Frame::run() {
   const std::vector<Step>& steps = program_.steps();

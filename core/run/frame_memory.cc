@@ -34,8 +34,7 @@ void Frame::drop_block(Block* block) noexcept {
     recorder_->records[static_cast<size_t>(record)].last = step_;
 }
 
-// ---- Requests
-// -----------------------------------------------------------------------------------------------------------
+// Requests.
 
 gantry_tensor* Frame::request(StepCall& call, uint32_t index, DType dtype, uint32_t rank,
                               const int64_t* shape) {
@@ -326,8 +325,7 @@ void* Frame::request_scratch(StepCall& call, uint32_t space, uint64_t size_bytes
   return block->data;
 }
 
-// ---- Plans
-// --------------------------------------------------------------------------------------------------------------
+// Plans.
 
 void Frame::bind(const MemoryPlan* plan) {
   plan_ = plan;

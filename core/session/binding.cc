@@ -21,7 +21,7 @@ class Binding::Impl {
         spaces(session.outputs.size()),
         on_device(session.outputs.size()) {}
 
-  void find_left(const Executor& executor);
+  void choose_resident_outputs(const Executor& executor);
   void prepare();
   void move_to_devices();
   [[nodiscard]] bool is_free(size_t index) const;
@@ -44,13 +44,13 @@ bool Binding::Impl::is_free(size_t index) const {
 
 // Sets `on_device` for the outputs that the plan of this run makes on the device that was asked
 // for.
-void Binding::Impl::find_left(const Executor& executor) {
-  const std::vector<uint32_t>& homes = executor.program().resident_outputs();
+void Binding::Impl::choose_resident_outputs(const Executor& executor) {
+  const std::vector<uint32_t>& resident = executor.program().resident_outputs();
   const DeviceTable& own = session.executor->devices();
   for (size_t i = 0; i < on_device.size(); ++i) {
-    const bool is_home = spaces[i] != 0 && homes[i] != 0 &&
-                         executor.devices().device(homes[i]) == own.device(spaces[i]);
-    on_device[i] = is_home ? 1 : 0;
+    const bool is_resident = spaces[i] != 0 && resident[i] != 0 &&
+                             executor.devices().device(resident[i]) == own.device(spaces[i]);
+    on_device[i] = is_resident ? 1 : 0;
   }
 }
 
@@ -127,7 +127,7 @@ void Binding::run(const RunOptions& options) {
   const RunLimits limits(options);
   impl_->session.require_files();
   const std::shared_ptr<OpenPlan> plan = impl_->session.plan_for(impl_->inputs, limits);
-  impl_->find_left(plan ? plan->executor() : *impl_->session.executor);
+  impl_->choose_resident_outputs(plan ? plan->executor() : *impl_->session.executor);
   impl_->prepare();
   if (plan) {
     plan->run(impl_->session.initial, impl_->inputs, impl_->results, limits.remaining(),

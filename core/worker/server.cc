@@ -31,7 +31,7 @@ namespace gantry {
 namespace {
 
 constexpr uint64_t kInlineOutputBytes = 1024;  // largest output that goes in the message
-constexpr std::chrono::microseconds kAwakeForRequest = ThreadTeam::kSpin;  // between two requests
+constexpr std::chrono::microseconds kSpinForRequest = ThreadTeam::kSpin;  // between two requests
 
 // The body of a request, and its descriptors.
 struct Request {
@@ -43,9 +43,9 @@ class Server {
  public:
   /// Answers every request of a channel until the channel is closed.
   void serve(const MessageChannel& channel) noexcept {
-    SpinWait awake;
+    SpinWait spin;
     for (int core = -1; serve_one(channel, core);)
-      awake.wait(channel.in.get(), kAwakeForRequest, core);
+      spin.wait(channel.in.get(), kSpinForRequest, core);
   }
 
   /// Answers one request. `core`: CPU of the last sender. False: the channel is closed.

@@ -19,7 +19,7 @@ namespace nb = nanobind;
 
 void bind_placement(nb::module_& module) {
   nb::class_<ArtefactReport>(module, "ArtefactReport",
-                             "What came of the artefact cache (session.artefact_cache).")
+                             "How the compiled-model cache (session.artefact_cache) was used.")
       .def_ro("state", &ArtefactReport::state,
               "\"off\", \"empty\" (nothing can be kept of this model), \"used\", \"made\", "
               "\"rebuilt\" or \"not kept\".")

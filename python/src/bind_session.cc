@@ -51,7 +51,7 @@ const char* kind_name(Kind kind) {
 
 void bind_rows(nb::module_& module) {
   nb::class_<ValueInfo>(module, "ValueInfo", "An input or output of a model.")
-      .def_ro("name", &ValueInfo::name, "As the model calls it.")
+      .def_ro("name", &ValueInfo::name, "Its name in the model.")
       .def_prop_ro(
           "kind", [](const ValueInfo& info) { return kind_name(info.kind); },
           "\"tensor\", \"sequence\", \"optional\" or \"map\".")
@@ -81,7 +81,7 @@ void bind_rows(nb::module_& module) {
   nb::class_<MemoryUse>(module, "MemoryUse", "Memory that a session holds, in bytes.")
       .def_ro("weights", &MemoryUse::weights, "Constants, mapped or owned.")
       .def_ro("arena", &MemoryUse::arena, "Planned memory of all contexts.")
-      .def_ro("pool", &MemoryUse::pool, "Memory beside the plan.")
+      .def_ro("pool", &MemoryUse::pool, "Memory allocated outside the plan.")
       .def("__repr__", [](nb::handle use) {
         return repr(use, {"weights", "arena", "pool"});
       });
@@ -145,8 +145,8 @@ void bind_session(nb::module_& module) {
                           "Ends the runs that were given it.\n\n"
                           ">>> token = gantry.CancelToken(); session.run(inputs, cancel=token)")
       .def(nb::init<>())
-      .def("cancel", &CancelToken::cancel, "Ends them, from any thread, and those to come.")
-      .def("reset", &CancelToken::reset, "Lets runs be again.")
+      .def("cancel", &CancelToken::cancel, "Cancels its current and later runs; from any thread.")
+      .def("reset", &CancelToken::reset, "Allows new runs.")
       .def_prop_ro("cancelled", &CancelToken::cancelled, "Whether cancel() was called.");
   nb::class_<ArrayMemory>(module, "ArrayMemory", "What Session.arrays() returns.")
       .def("__enter__", [](ArrayMemory& self) { self.enter(); })
@@ -186,7 +186,7 @@ void bind_session(nb::module_& module) {
           "Where each node runs and why.")
       .def_prop_ro(
           "artefact", [](const PySession& self) { return self.session().artefact(); },
-          "What came of the artefact cache when the session was made.")
+          "How the compiled-model cache was used when the session was made.")
       .def_prop_ro(
           "memory", [](const PySession& self) { return self.session().memory(); },
           "What the session holds now.")

@@ -86,7 +86,7 @@ Explanation explain_model(Runtime& runtime, const ExplainOptions& options) {
   return explanation;
 }
 
-// ---- Text: the answer first, then what it rests on, then every node ----
+// Text: the answer first, then what it rests on, then every node.
 
 void print_fallback(const Placement& placement) {
   const auto elsewhere =

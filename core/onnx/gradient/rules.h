@@ -26,7 +26,7 @@ const std::map<std::string, Rule>& product_rules();
 const std::map<std::string, Rule>& reduction_rules();
 const std::map<std::string, Rule>& window_rules();
 
-// ---- Parts that rules share
+// Parts that rules share.
 
 /// Slice [begin, end) of an axis.
 std::string sliced(Backward& to, const std::string& value, int axis, int64_t begin, int64_t end);

@@ -32,11 +32,11 @@ constexpr uint64_t kMostSpareWindows = 16;  // that many runs find room for outp
 // How long the thread that requested a run spins for its end. For longer runs a wake-up costs less
 // than a tenth of their time, and a spinning thread takes a core from a run that uses all cores.
 constexpr std::chrono::microseconds kSpin{500};
-constexpr std::chrono::microseconds kAwakeOnLastCore{100};
+constexpr std::chrono::microseconds kSpinOnLastCore{100};
 
-std::chrono::microseconds awake_beside(uint32_t threads) {
+std::chrono::microseconds spin_time_beside(uint32_t threads) {
   const bool is_free = threads > 0 && threads < std::thread::hardware_concurrency();
-  return is_free ? kSpin : kAwakeOnLastCore;
+  return is_free ? kSpin : kSpinOnLastCore;
 }
 
 std::string label_of(const gantry_compile& args) {
@@ -76,7 +76,7 @@ class IsolatedKernel {
         device_(args.device),
         options_(to_view(args.options)),
         label_(label_of(args)),
-        awake_(awake_beside(args.threads)) {
+        spin_time_(spin_time_beside(args.threads)) {
     compile_.kernel = provider.next_kernel();
     compile_.threads = args.threads;
     compile_.nodes.assign(args.nodes, args.nodes + args.node_count);
@@ -307,7 +307,7 @@ class IsolatedKernel {
     patience.most_answer_bytes = kMostRunAnswerBytes;
     patience.grace_ms = provider_.settings().stop_grace_ms;
     patience.stop_flag = &flag;
-    patience.awake = awake_;
+    patience.spin = spin_time_;
     patience.should_stop = [run = call.run] {
       return static_cast<Code>(host_table().should_stop(run));
     };
@@ -385,7 +385,7 @@ class IsolatedKernel {
   uint32_t device_;
   std::string options_;
   std::string label_;
-  std::chrono::microseconds awake_;
+  std::chrono::microseconds spin_time_;
   WorkerCompile compile_;
   MessageWriter graph_;
   ConstantStore::Segments segments_;  // of the graph, to compile again in the next worker

@@ -27,7 +27,7 @@ bool SpinWait::wait(int socket, std::chrono::microseconds bound, int other_core)
   }
   const Clock::time_point start = Clock::now();
   if (start < rested_) return false;
-  if (stay_awake(socket, start, bound)) {
+  if (spin(socket, start, bound)) {
     failures_ = 0;
     return true;
   }
@@ -39,8 +39,7 @@ bool SpinWait::wait(int socket, std::chrono::microseconds bound, int other_core)
 }
 
 // Does not yield: on a busy machine the core would come back only after milliseconds.
-bool SpinWait::stay_awake(int socket, Clock::time_point start,
-                          std::chrono::microseconds bound) noexcept {
+bool SpinWait::spin(int socket, Clock::time_point start, std::chrono::microseconds bound) noexcept {
   for (Clock::time_point before = start;;) {
     const bool has_come = is_readable(socket);
     const Clock::time_point now = Clock::now();

@@ -26,7 +26,7 @@ class SpinWait {
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool stay_awake(int socket, Clock::time_point start, std::chrono::microseconds bound) noexcept;
+  bool spin(int socket, Clock::time_point start, std::chrono::microseconds bound) noexcept;
 
   uint32_t failures_ = 0;  // spins in a row that ended without a message
   uint32_t left_out_ = 0;  // spins that are still to be skipped

@@ -180,7 +180,7 @@ Code WorkerProcess::receive_answer(Channel& channel, uint64_t call, const Patien
   std::optional<Clock::time_point> stopped;
   Code stop = Code::kOk;
   bool is_last = false;
-  channel.awake.wait(channel.ends.in.get(), patience.awake, channel.core);
+  channel.spin.wait(channel.ends.in.get(), patience.spin, channel.core);
   for (;;) {
     const Receipt receipt =
         receive_message(channel.ends, answer, kTick, patience.most_answer_bytes);

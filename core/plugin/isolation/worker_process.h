@@ -45,7 +45,7 @@ class WorkerProcess {
     std::function<Code()> should_stop;
     std::atomic<bool>* stop_flag = nullptr;  ///< in shared memory: set to tell the worker to stop
     int64_t grace_ms = 0;                    ///< time from then until the process is ended
-    std::chrono::microseconds awake{0};      ///< time to spin for the answer (SpinWait)
+    std::chrono::microseconds spin{0};       ///< time to spin for the answer (SpinWait)
   };
 
   /// Starts the program. UNAVAILABLE: it does not exist or cannot be started.
@@ -82,8 +82,8 @@ class WorkerProcess {
  private:
   struct Channel {
     MessageChannel ends;
-    SpinWait awake;  // spins for its answers
-    int core = -1;   // CPU that sent the last answer
+    SpinWait spin;  // spins for its answers
+    int core = -1;  // CPU that sent the last answer
   };
   class Lease;
   WorkerProcess() = default;

@@ -51,8 +51,7 @@ class Grower {
     epilogue_.output = index_.raw(last).outputs[0];
   }
 
-  // ---- Scale and shift by channel, folded into weights and bias
-  // ------------------------------------
+  // Scale and shift by channel, folded into weights and bias.
 
   bool take_scaling(uint32_t next) {
     if (traits_.channels == 0 || !epilogue_.steps.empty() || !is_allowed(next)) return false;
@@ -135,8 +134,7 @@ class Grower {
     return largest_weight_;
   }
 
-  // ---- Steps
-  // ---------------------------------------------------------------------------------------------
+  // Steps.
 
   [[nodiscard]] size_t activations() const {
     return static_cast<size_t>(

@@ -48,8 +48,7 @@ class RecurrentKernel final : public RecurrentLayer {
   }
 
  private:
-  // ---- Input projection
-  // ---------------------------------------------------------
+  // Input projection.
 
   [[nodiscard]] dnnl::matmul::primitive_desc describe(int64_t rows, const Desc& weights) const {
     const int64_t columns = form().directions * form().width();
@@ -110,8 +109,7 @@ class RecurrentKernel final : public RecurrentLayer {
     });
   }
 
-  // ---- When the claim is compiled
-  // ---------------------------------------------------------------
+  // When the claim is compiled.
 
   void pack(const KernelArgs& args) {
     const GraphIndex& index = args.index;

@@ -85,7 +85,10 @@ def test_grid_sample_survives_any_grid():
     grid = np.array([np.nan, np.inf, -np.inf, 1e38, -1e38, 0.0], np.float32).reshape(1, 1, 3, 2)
     for mode in ["nearest", "linear", "cubic"]:
         for padding in ["zeros", "border", "reflection"]:
-            run("GridSample", [x, grid], 20, {"mode": mode, "padding_mode": padding})
+            _, _, (y,) = run("GridSample", [x, grid], 20, {"mode": mode, "padding_mode": padding})
+            assert y.shape == (1, 1, 1, 3)
+            if mode == "nearest" and padding == "border":
+                np.testing.assert_array_equal(y, 1)  # every picture element is 1
 
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])

@@ -97,7 +97,8 @@ TEST_F(ExternalData, MayLieBesideTheFileThatTheModelsNameLinksTo) {
 }
 
 TEST_F(ExternalData, ALengthOfZeroIsTheTensorsOwn) {
-  EXPECT_NO_THROW(OnnxModel{ModelSource(save({{"location", "data.bin"}, {"length", "0"}}))});
+  const OnnxModel model{ModelSource(save({{"location", "data.bin"}, {"length", "0"}}))};
+  EXPECT_EQ(test::value_named(*model.to_graph(), "w")->constant->view.size_bytes, 16u);
 }
 
 TEST_F(ExternalData, MissingFile) {

@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 constexpr int kElsewhere = -1;
 constexpr milliseconds kLong{20000};
 
-class AwakeWaitTest : public testing::Test {
+class SpinWaitTest : public testing::Test {
  protected:
   void send() { ASSERT_TRUE(send_message(ends_.second.get(), {}, {})); }
   void receive() { ASSERT_TRUE(receive_message(ends_.first.get()).has_value()); }
@@ -37,7 +37,7 @@ class AwakeWaitTest : public testing::Test {
   SpinWait wait_;
 };
 
-TEST_F(AwakeWaitTest, SeesWhatIsThereAndWhatComes) {
+TEST_F(SpinWaitTest, SeesWhatIsThereAndWhatComes) {
   send();
   EXPECT_TRUE(wait(kLong));
   receive();
@@ -50,7 +50,7 @@ TEST_F(AwakeWaitTest, SeesWhatIsThereAndWhatComes) {
   EXPECT_TRUE(wait_rested(kLong));
 }
 
-TEST_F(AwakeWaitTest, SleepsAtOnceIfTheOtherSideSharesTheCore) {
+TEST_F(SpinWaitTest, SleepsAtOnceIfTheOtherSideSharesTheCore) {
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
   const int core = sched_getcpu();
@@ -64,7 +64,7 @@ TEST_F(AwakeWaitTest, SleepsAtOnceIfTheOtherSideSharesTheCore) {
   sched_setaffinity(0, sizeof(before), &before);
 }
 
-TEST_F(AwakeWaitTest, LeavesWaitsOutThatComeToNothing) {
+TEST_F(SpinWaitTest, LeavesWaitsOutThatComeToNothing) {
   constexpr microseconds kShort{100};
   const auto count_left_out = [&] {
     uint32_t count = 0;
@@ -83,7 +83,7 @@ TEST_F(AwakeWaitTest, LeavesWaitsOutThatComeToNothing) {
   EXPECT_EQ(count_left_out(), 3U);
 }
 
-TEST_F(AwakeWaitTest, RestsAfterItsCoreWasGivenToSomebodyElse) {
+TEST_F(SpinWaitTest, RestsAfterItsCoreWasGivenToSomebodyElse) {
   struct sigaction action = {};
   action.sa_handler = [](int) {
     constexpr timespec kTurn = {0, 5000000};
