@@ -41,15 +41,16 @@ class File {
  public:
   explicit File(const std::filesystem::path& path)
       : path_(path),
-        unfinished_(is_replaceable(path)
-                        ? path.string() + "." + std::to_string(getpid()) + ".unfinished"
-                        : path.string()) {
+        target_(replaceable(path)),
+        unfinished_(target_.empty()
+                        ? path.string()
+                        : target_.string() + "." + std::to_string(getpid()) + ".unfinished") {
     stream_.open(unfinished_, std::ios::binary | std::ios::trunc);
     require(stream_.good(), "cannot be opened for writing");
   }
   ~File() {
     std::error_code ignored;
-    if (stream_.is_open() && unfinished_ != path_) std::filesystem::remove(unfinished_, ignored);
+    if (stream_.is_open() && !target_.empty()) std::filesystem::remove(unfinished_, ignored);
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -63,7 +64,7 @@ class File {
     stream_.flush();
     require(stream_.good(), "cannot be written");
     std::error_code error;
-    if (unfinished_ != path_) std::filesystem::rename(unfinished_, path_, error);
+    if (!target_.empty()) std::filesystem::rename(unfinished_, target_, error);
     require(!error, "cannot be replaced");
     stream_.close();
   }
@@ -75,7 +76,8 @@ class File {
   }
 
   const std::filesystem::path path_;
-  const std::filesystem::path unfinished_;
+  const std::filesystem::path target_;      // empty: `path_` is written to in place
+  const std::filesystem::path unfinished_;  // renamed to the target once it is complete
   std::ofstream stream_;
   uint64_t size_bytes_ = 0;
 };

@@ -52,24 +52,28 @@ std::string to_json(const LoaderReport& report) {
 }
 
 bool write_report(const LoaderReport& report, const std::string& file) noexcept {
-  const bool is_replaced = is_replaceable(file);
-  const std::string draft = is_replaced ? file + "." + std::to_string(getpid()) : file;
   const auto fail = [&](const std::string& reason) {
     log(LogLevel::kWarning,
         "GANTRY_LOADER_REPORT: " + file + ": the report cannot be written there: " + reason);
-    std::error_code ignored;
-    if (is_replaced) std::filesystem::remove(draft, ignored);
     return false;
   };
   try {
+    const std::filesystem::path target = replaceable(file);
+    const bool is_replaced = !target.empty();
+    const std::filesystem::path draft =
+        is_replaced ? target.string() + "." + std::to_string(getpid()) : file;
+    std::error_code error;
+    const auto give_up = [&](const std::string& reason) {
+      if (is_replaced) std::filesystem::remove(draft, error);
+      return fail(reason);
+    };
     errno = 0;
     std::ofstream stream(draft, std::ios::binary);
     stream << to_json(report) << '\n';
     stream.close();
-    if (!stream) return fail(std::generic_category().message(errno));
-    std::error_code error;
-    if (is_replaced) std::filesystem::rename(draft, file, error);
-    return error ? fail(error.message()) : true;
+    if (!stream) return give_up(std::generic_category().message(errno));
+    if (is_replaced) std::filesystem::rename(draft, target, error);
+    return error ? give_up(error.message()) : true;
   } catch (const std::exception& error) {
     return fail(error.what());
   }

@@ -50,13 +50,17 @@ def test_a_disk_without_room(model, tmp_path):
 
 
 def test_a_link_is_written_through(model, tmp_path):
-    """A device or a pipe by that name, as /dev/stdout, must not be replaced by a file."""
+    """/dev/stdout is one; a device or a pipe must not be replaced by a file either."""
     target = tmp_path / "target"
     target.touch()
     link = tmp_path / "link"
     link.symlink_to(target)
     write_optimized(str(model), str(link))
     assert link.is_symlink() and Session(str(link), device="CPU").inputs
+    write_optimized(str(link), str(link))  # over the model that is read
+    assert link.is_symlink() and Session(str(link), device="CPU").inputs
+    _, said = gantry("devices", env={"GANTRY_LOADER_REPORT": str(FULL)})
+    assert "/dev/full: the report cannot be written there: No space left on device" in said and FULL.is_char_device()
     gantry("devices", env={"GANTRY_LOADER_REPORT": str(link)})
     assert link.is_symlink() and "providers" in json.loads(target.read_text(encoding="utf-8"))
 
