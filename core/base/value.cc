@@ -171,6 +171,11 @@ ValueRef view_tensor(DType dtype, std::vector<int64_t> shape, const void* data, 
                 describe(dtype, shape) + " needs " + std::to_string(needed) +
                     " bytes; the memory given has " + std::to_string(size_bytes));
   }
+  if (!data && needed != 0) {
+    throw Error(Code::kInvalidArgument, describe(dtype, shape) + " needs " +
+                                            std::to_string(needed) +
+                                            " bytes; found a null pointer");
+  }
   auto value = std::make_shared<gantry_value>();
   // Views are read-only by contract (provider.h: data is never written through an input).
   value->shape = std::move(shape);

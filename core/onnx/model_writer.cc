@@ -158,6 +158,19 @@ void keep_opsets(const std::map<std::string, int>& read, onnx::ModelProto& model
   }
 }
 
+// What the file says of itself. Tools ask its producer for the exporter, whoever wrote it last.
+void keep_description(const onnx::ModelProto& read, onnx::ModelProto& model) {
+  if (read.has_producer_name()) {
+    model.set_producer_name(read.producer_name());
+    model.set_producer_version(read.producer_version());
+  }
+  if (read.has_domain()) model.set_domain(read.domain());
+  if (read.has_model_version()) model.set_model_version(read.model_version());
+  if (read.has_doc_string()) model.set_doc_string(read.doc_string());
+  if (read.graph().has_doc_string())
+    model.mutable_graph()->set_doc_string(read.graph().doc_string());
+}
+
 }  // namespace
 
 void write_model(const Graph& graph, const OnnxModel& model, const std::filesystem::path& file,
@@ -168,6 +181,7 @@ void write_model(const Graph& graph, const OnnxModel& model, const std::filesyst
   if (!proto.ParseFromString(exported.bytes))
     throw Error(Code::kInternal, file.string() + ": the model that was made cannot be read");
   proto.mutable_graph()->set_name(graph.name);
+  keep_description(model.parts().proto, proto);
   for (const auto& [key, value] : model.metadata()) {
     onnx::StringStringEntryProto* entry = proto.add_metadata_props();
     entry->set_key(key);

@@ -76,7 +76,7 @@ std::shared_ptr<PluginProvider> find_or_take(const std::string& key) {
 
 std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
                                               const PluginProvider::Origin& origin,
-                                              std::string& stage) {
+                                              const PluginProvider::StageObserver& at_stage) {
   std::string key = origin.library.empty()
                         ? std::to_string(reinterpret_cast<uintptr_t>(origin.entry))
                         : origin.library;
@@ -99,7 +99,7 @@ std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
     return open;
   }
   try {
-    std::shared_ptr<PluginProvider> opened(new PluginProvider(manifest, origin, stage),
+    std::shared_ptr<PluginProvider> opened(new PluginProvider(manifest, origin, at_stage),
                                            [key](PluginProvider* provider) {
                                              const std::string name = provider->name();
                                              delete provider;

@@ -15,7 +15,7 @@ namespace gantry {
 /// open with other options. Otherwise errors as PluginProvider.
 std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
                                               const PluginProvider::Origin& origin,
-                                              std::string& stage);
+                                              const PluginProvider::StageObserver& at_stage);
 
 /// Whether the provider of that library is open in this process.
 bool is_provider_open(const std::string& library);

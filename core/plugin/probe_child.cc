@@ -39,15 +39,10 @@ void open_and_close(const json& request) {
   origin.options = request.at("options");
   tell({{"stage", "load"}});
   origin.entry = open_library(origin.library, FileIdentity::of(origin.library));
-  tell({{"stage", "negotiate"}});
-  std::string stage;
-  try {
-    const PluginProvider provider(manifest, origin, stage);
-    tell({{"stage", "destroy"}});
-  } catch (...) {
+  const PluginProvider provider(manifest, origin, [](const char* stage) {
     tell({{"stage", stage}});
-    throw;
-  }
+  });
+  tell({{"stage", "destroy"}});
 }
 
 }  // namespace

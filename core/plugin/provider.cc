@@ -46,21 +46,22 @@ std::string text_of(gantry_str text) { return std::string(to_view(text)); }
 
 }  // namespace
 
-PluginProvider::PluginProvider(Manifest manifest, const Origin& origin, std::string& stage)
+PluginProvider::PluginProvider(Manifest manifest, const Origin& origin,
+                               const StageObserver& at_stage)
     : manifest_(std::move(manifest)),
       options_(origin.options),
       library_(origin.library),
       mark_(origin.mark) {
   watch_forks();
   try {
-    stage = "negotiate";
+    at_stage("negotiate");
     if (origin.isolation) {
       isolate(origin);
     } else {
       negotiate(origin);
     }
     check_slots();
-    stage = "enumerate";
+    at_stage("enumerate");
     enumerate();
     opened_.resize(devices_.size(), nullptr);
     for (size_t i = 0; i < devices_.size(); ++i)
@@ -233,6 +234,8 @@ void PluginProvider::add_device(const gantry_device_info& info) {
   device.info.uid = text_of(info.uid);
   device.info.state = state_name(info.state);
   device.info.reason = text_of(info.reason);
+  if (device.info.reason.empty() && !device.is_ready())
+    device.info.reason = "its provider gives no reason";
   device.info.memory_bytes = info.memory_bytes;
   device.info.is_stand_in = manifest_.is_stand_in;
   const std::string label = "device " + device.info.device.to_string();

@@ -10,6 +10,7 @@
 #include <gantry/provider.h>
 #include <gantry/shared_memory.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,10 +47,13 @@ class PluginProvider {
     std::optional<IsolationSettings> isolation;
   };
 
-  /// Negotiates, checks the table and enumerates the devices. `stage`: set to the last stage
-  /// reached, as ProviderReport::stage. On failure the provider has been destroyed. ABI_MISMATCH:
-  /// versions or layouts differ, or a required slot is null. Otherwise the provider's error.
-  PluginProvider(Manifest manifest, const Origin& origin, std::string& stage);
+  /// Called at the beginning of each stage, with its name as in ProviderReport::stage.
+  using StageObserver = std::function<void(const char* stage)>;
+
+  /// Negotiates, checks the table and enumerates the devices. On failure the provider has been
+  /// destroyed. ABI_MISMATCH: versions or layouts differ, or a required slot is null. Otherwise the
+  /// provider's error.
+  PluginProvider(Manifest manifest, const Origin& origin, const StageObserver& at_stage);
   ~PluginProvider();
   PluginProvider(const PluginProvider&) = delete;
   PluginProvider& operator=(const PluginProvider&) = delete;

@@ -224,12 +224,25 @@ void ProviderRegistry::warn_of_variables() {
   for (const auto& candidate : candidates_) {
     if (!candidate->manifest.name.empty()) names.push_back(candidate->manifest.name);
   }
-  for (const auto& [name, unused] : environment_.isolated) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+  const auto expect_provider = [&](const char* variable, const std::string& name) {
+    // Patterns may match nothing on this machine.
+    if (name.find_first_of("*?") != std::string::npos) return;
+    const bool is_there =
+        std::any_of(candidates_.begin(), candidates_.end(),
+                    [&](const auto& candidate) { return candidate->manifest.is_called(name); });
+    if (is_there) return;
     log_->write(LogLevel::kWarning, "collected",
-                "GANTRY_ISOLATION: no provider of the name \"" + name + "\" was found; there are " +
-                    list_names(names) + "." + did_you_mean(name, names));
-  }
+                std::string(variable) + ": no provider of the name \"" + name +
+                    "\" was found; there are " + list_names(names) + "." +
+                    did_you_mean(name, names));
+  };
+  for (const auto& [name, unused] : environment_.isolated)
+    expect_provider("GANTRY_ISOLATION", name);
+  for (const std::string& name : environment_.disable)
+    expect_provider("GANTRY_PROVIDERS_DISABLE", name);
+  if (!environment_.select) return;
+  for (const std::string& name : *environment_.select)
+    expect_provider("GANTRY_PROVIDERS_SELECT", name);
 }
 
 void ProviderRegistry::warn_of_crashes() {

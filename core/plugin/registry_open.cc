@@ -133,7 +133,8 @@ void ProviderRegistry::open_or_throw(ProviderCandidate& candidate) {
   origin.options = options_of(candidate.manifest);
   require_good_options(candidate.manifest, settings_);
   if (!origin.entry) load(candidate, origin);
-  candidate.provider = open_provider(candidate.manifest, origin, row.stage);
+  candidate.provider =
+      open_provider(candidate.manifest, origin, [&row](const char* stage) { row.stage = stage; });
   const IsolatedProvider* isolated = candidate.provider->isolated();
   if (isolated && !isolated->missing().empty()) {
     row.warnings.push_back("The sandbox that was asked for is not complete: " +
@@ -328,12 +329,17 @@ void ProviderRegistry::fail_unknown_type(const Device& device) const {
 
 void ProviderRegistry::fail_not_ready(const Device& device,
                                       const std::vector<ProviderCandidate*>& candidates) {
+  const bool was_asked =
+      std::any_of(candidates.begin(), candidates.end(),
+                  [](const ProviderCandidate* c) { return c->provider != nullptr; });
   std::vector<std::string> ids;
   std::string reasons;
   bool is_reported = false;
   for (const ProviderCandidate* candidate : candidates) {
     if (!candidate->provider) {
       const ProviderReport& row = candidate->row;
+      // One that only its options open has nothing to do with a wrong number of others' devices.
+      if (row.message.empty() && was_asked) continue;
       reasons +=
           "; " + (row.message.empty() ? "provider \"" + row.name + "\" is not open. " + row.hint
                                       : row.message);
@@ -352,9 +358,6 @@ void ProviderRegistry::fail_not_ready(const Device& device,
     }
   }
   const std::string subject = "device \"" + device.to_string() + "\"";
-  const bool was_asked =
-      std::any_of(candidates.begin(), candidates.end(),
-                  [](const ProviderCandidate* c) { return c->provider != nullptr; });
   if (!is_reported && was_asked) {
     throw Error(Code::kNotFound, subject + ": there is no such device; devices of that type: " +
                                      list_names(ids) + reasons);

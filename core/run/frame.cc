@@ -230,8 +230,13 @@ void Frame::run_kernel(const Step& step, StepCall& call) {
   }
   const gantry_kernel& kernel = step.kernel.raw();
   resources_.mark->store(step.mark, std::memory_order_relaxed);
-  gantry_error* error =
-      contain([&] { return kernel.run(kernel.self, call.kernel_context, &call.call); });
+  gantry_error* error = contain([&] {
+    gantry_error* returned = kernel.run(kernel.self, call.kernel_context, &call.call);
+    if (call.thrown && !returned) [[unlikely]]
+      std::rethrow_exception(call.thrown);
+    return returned;
+  });
+  call.thrown = nullptr;
   if (error) [[unlikely]] {
     const bool is_named = message_of(error).find("\"" + step.node + "\"") != std::string_view::npos;
     resources_.space(step.space).check(error, is_named ? std::string() : step.label);

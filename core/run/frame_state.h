@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,8 @@ struct StepCall {
   uint32_t step = 0;
   uint32_t scratch_next = 0;    ///< number of scratch requests in this run
   std::vector<Block*> scratch;  ///< scratch blocks outside the plan, until the step ends
+  /// What a body of parallel_for threw, against the rules of the boundary; the step fails by it.
+  std::exception_ptr thrown;
   /// Counted if there is a trace; read and reset by any thread.
   std::atomic<uint64_t> total_ns = 0;
   std::atomic<uint64_t> runs = 0;

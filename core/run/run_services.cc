@@ -2,6 +2,8 @@
 #include "run/run_services.h"
 
 #include <array>
+#include <atomic>
+#include <exception>
 
 #include "base/thread_pool.h"
 #include "plugin/error.h"
@@ -26,21 +28,30 @@ uint32_t output_slot(const gantry_run* run, uint32_t index) {
   return step.outputs[index];
 }
 
-// A body of parallel_for that traces each part.
-struct TracedBody {
-  Trace* trace;
+// A body of parallel_for that keeps what a part throws, since an exception can go neither through
+// the pool nor through a provider in C; with `trace`, each part is a record.
+struct WatchedBody {
+  Trace* trace;  // null: none
   const Step* step;
   int64_t count;
   void (*body)(void*, int64_t, int64_t);
   void* arg;
+  std::atomic<bool> has_thrown = false;
+  std::exception_ptr thrown = {};  // written by the thread that set has_thrown
 
-  static void run_part(void* self, int64_t begin, int64_t end) {
-    const TracedBody& traced = *static_cast<TracedBody*>(self);
-    const uint64_t start_ns = Trace::now();
-    traced.body(traced.arg, begin, end);
-    if (end - begin == traced.count) return;  // a single part: the step's own record covers it
+  static void run_part(void* self, int64_t begin, int64_t end) noexcept {
+    WatchedBody& watched = *static_cast<WatchedBody*>(self);
+    const uint64_t start_ns = watched.trace ? Trace::now() : 0;
+    try {
+      watched.body(watched.arg, begin, end);
+    } catch (...) {
+      if (!watched.has_thrown.exchange(true)) watched.thrown = std::current_exception();
+    }
+    if (!watched.trace) [[likely]]
+      return;
+    if (end - begin == watched.count) return;  // a single part: the step's own record covers it
     const std::array<int64_t, 2> range = {begin, end};
-    traced.trace->add(TraceKind::kPart, traced.step, 0, start_ns, Trace::now(), range);
+    watched.trace->add(TraceKind::kPart, watched.step, 0, start_ns, Trace::now(), range);
   }
 };
 
@@ -110,14 +121,12 @@ gantry_error* RunServices::scratch_host(gantry_run* run, uint64_t size_bytes, vo
 
 void RunServices::parallel_for(gantry_run* run, int64_t count, int64_t grain,
                                void (*body)(void*, int64_t, int64_t), void* arg) {
-  ThreadTeam& team = run->frame->resources().team();
   Trace* const trace = run->frame->resources().trace();
-  if (!trace || !trace->keeps_records()) [[likely]] {
-    team.parallel_for(count, grain, body, arg);
-    return;
-  }
-  TracedBody traced{trace, &step_of(run), count, body, arg};
-  team.parallel_for(count, grain, TracedBody::run_part, &traced);
+  const bool is_traced = trace && trace->keeps_records();
+  WatchedBody watched{is_traced ? trace : nullptr, &step_of(run), count, body, arg};
+  run->frame->resources().team().parallel_for(count, grain, WatchedBody::run_part, &watched);
+  if (watched.has_thrown) [[unlikely]]
+    run->call->thrown = watched.thrown;
 }
 
 const gantry_tensor* bound_output(gantry_run* run, uint32_t index) {

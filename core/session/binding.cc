@@ -80,68 +80,79 @@ void Binding::Impl::move_to_devices() {
   }
 }
 
-Binding::Binding(Session& session) : impl_(std::make_unique<Impl>(*session.impl_)) {}
+Binding::Binding(Session& session) : impl_(std::make_unique<Impl>(session.impl())) {}
 Binding::~Binding() { abandon_if_forked(impl_); }
 Binding::Binding(Binding&&) noexcept = default;
 
+Binding::Impl& Binding::impl() const {
+  if (!impl_) {
+    throw Error(Code::kInvalidArgument,
+                "expected a binding, found one whose values were moved to another Binding");
+  }
+  return *impl_;
+}
+
 void Binding::input(const std::string& name, const Value& value) {
-  const size_t index = impl_->session.index_of_input(name);
-  impl_->session.check_input(index, value);
-  impl_->inputs[index] = value.handle();
+  Impl& own = impl();
+  const size_t index = own.session.index_of_input(name);
+  own.session.check_input(index, value);
+  own.inputs[index] = value.handle();
 }
 
 void Binding::output(const std::string& name, const Tensor& tensor) {
-  const size_t index = impl_->session.index_of_output(name);
-  const ValueInfo& info = impl_->session.outputs[index];
+  Impl& own = impl();
+  const size_t index = own.session.index_of_output(name);
+  const ValueInfo& info = own.session.outputs[index];
   if (!tensor.handle() || info.kind != Kind::kTensor ||
       (info.dtype != DType::kUndefined && tensor.dtype() != info.dtype)) {
     throw Error(Code::kInvalidArgument,
                 "output \"" + name + "\": expected " + expected_of(info) + ", found " +
                     (tensor.handle() ? gantry::describe(*tensor.handle()) : "nothing"));
   }
-  impl_->bound[index] = tensor.handle();
-  impl_->spaces[index] = 0;
+  own.bound[index] = tensor.handle();
+  own.spaces[index] = 0;
 }
 
 void Binding::output_on(const std::string& name, const std::string& device) {
-  const size_t index = impl_->session.index_of_output(name);
-  const ValueInfo& info = impl_->session.outputs[index];
+  Impl& own = impl();
+  const size_t index = own.session.index_of_output(name);
+  const ValueInfo& info = own.session.outputs[index];
   if (info.kind != Kind::kTensor || info.dtype == DType::kString) {
     throw Error(Code::kInvalidArgument, "output \"" + name +
                                             "\": expected a tensor of numbers, which " + device +
                                             " can have, found " + expected_of(info));
   }
-  const uint32_t space = impl_->session.space_on("output \"" + name + "\"", device);
-  impl_->spaces[index] = space;
-  impl_->bound[index] = nullptr;
+  const uint32_t space = own.session.space_on("output \"" + name + "\"", device);
+  own.spaces[index] = space;
+  own.bound[index] = nullptr;
 }
 
 void Binding::run(const RunOptions& options) {
-  for (size_t i = 0; i < impl_->inputs.size(); ++i) {
-    if (!impl_->inputs[i]) {
-      throw Error(Code::kInvalidArgument, "input \"" + impl_->session.inputs[i].name +
+  Impl& own = impl();
+  for (size_t i = 0; i < own.inputs.size(); ++i) {
+    if (!own.inputs[i]) {
+      throw Error(Code::kInvalidArgument, "input \"" + own.session.inputs[i].name +
                                               "\" is not bound; expected " +
-                                              expected_of(impl_->session.inputs[i]));
+                                              expected_of(own.session.inputs[i]));
     }
   }
   const RunLimits limits(options);
-  impl_->session.require_files();
-  const std::shared_ptr<OpenPlan> plan = impl_->session.plan_for(impl_->inputs, limits);
-  impl_->choose_resident_outputs(plan ? plan->executor() : *impl_->session.executor);
-  impl_->prepare();
+  own.session.require_files();
+  const std::shared_ptr<OpenPlan> plan = own.session.plan_for(own.inputs, limits);
+  own.choose_resident_outputs(plan ? plan->executor() : *own.session.executor);
+  own.prepare();
   if (plan) {
-    plan->run(impl_->session.initial, impl_->inputs, impl_->results, limits.remaining(),
-              impl_->on_device);
+    plan->run(own.session.initial, own.inputs, own.results, limits.remaining(), own.on_device);
   } else {
-    impl_->session.executor->run(impl_->inputs, impl_->results, limits.remaining(), nullptr,
-                                 nullptr, impl_->on_device);
+    own.session.executor->run(own.inputs, own.results, limits.remaining(), nullptr, nullptr,
+                              own.on_device);
   }
-  impl_->session.require_files();
-  impl_->move_to_devices();
+  own.session.require_files();
+  own.move_to_devices();
 }
 
 Value Binding::result(const std::string& name) const {
-  const ValueRef& value = impl_->results[impl_->session.index_of_output(name)];
+  const ValueRef& value = impl().results[impl().session.index_of_output(name)];
   if (!value) throw Error(Code::kInvalidArgument, "output \"" + name + "\": nothing has run yet");
   return Value(value);
 }

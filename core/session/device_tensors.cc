@@ -105,17 +105,17 @@ Tensor Session::Impl::adopt(DlpackDevice device,
 
 Tensor Session::allocate_on(const std::string& device, DType dtype,
                             std::vector<int64_t> shape) const {
-  return impl_->allocate_on(device, dtype, std::move(shape));
+  return impl().allocate_on(device, dtype, std::move(shape));
 }
 
 Tensor Session::borrow_on(const std::string& device, DType dtype, std::vector<int64_t> shape,
                           void* data, std::shared_ptr<const void> owner) const {
-  return impl_->borrow_on(device, dtype, std::move(shape), data, std::move(owner));
+  return impl().borrow_on(device, dtype, std::move(shape), data, std::move(owner));
 }
 
 Tensor Session::adopt(DlpackDevice device,
                       const std::function<ForeignMemory(uintptr_t)>& hand_over) const {
-  return impl_->adopt(device, hand_over);
+  return impl().adopt(device, hand_over);
 }
 
 void Session::copy(const Tensor& from, Tensor& to) {
@@ -134,7 +134,7 @@ void Session::copy(const Tensor& from, Tensor& to) {
 Tensor Runtime::allocate_on(const std::string& device, DType dtype, std::vector<int64_t> shape) {
   const Device wanted = Device::parse(device);
   const auto devices = std::make_shared<DeviceTable>();
-  const uint32_t space = devices->space_of(wanted, impl_->registry.find(wanted));
+  const uint32_t space = devices->space_of(wanted, impl().registry.find(wanted));
   if (space == 0) {
     throw Error(Code::kInvalidArgument,
                 "allocate_on: expected a device with memory of its own, found " +

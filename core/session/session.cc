@@ -347,18 +347,26 @@ Session& Session::operator=(Session&& other) noexcept {
   return *this;
 }
 
-const std::vector<ValueInfo>& Session::inputs() const { return impl_->inputs; }
-const std::vector<ValueInfo>& Session::outputs() const { return impl_->outputs; }
-const std::map<std::string, std::string>& Session::metadata() const {
-  return impl_->planned().metadata;
+Session::Impl& Session::impl() const {
+  if (!impl_) {
+    throw Error(Code::kInvalidArgument,
+                "expected a session, found one whose model was moved to another Session");
+  }
+  return *impl_;
 }
-const Placement& Session::placement() const { return impl_->placement; }
-const ArtefactReport& Session::artefact() const { return impl_->artefact; }
-std::vector<NodeTime> Session::profile() const { return impl_->profile(); }
-void Session::reset_profile() { impl_->reset_profile(); }
-void Session::write_trace(const std::filesystem::path& file) const { impl_->write_trace(file); }
-MemoryUse Session::memory() const { return impl_->memory(); }
-std::string Session::graph_text() const { return to_text(*impl_->planned().graph); }
+
+const std::vector<ValueInfo>& Session::inputs() const { return impl().inputs; }
+const std::vector<ValueInfo>& Session::outputs() const { return impl().outputs; }
+const std::map<std::string, std::string>& Session::metadata() const {
+  return impl().planned().metadata;
+}
+const Placement& Session::placement() const { return impl().placement; }
+const ArtefactReport& Session::artefact() const { return impl().artefact; }
+std::vector<NodeTime> Session::profile() const { return impl().profile(); }
+void Session::reset_profile() { impl().reset_profile(); }
+void Session::write_trace(const std::filesystem::path& file) const { impl().write_trace(file); }
+MemoryUse Session::memory() const { return impl().memory(); }
+std::string Session::graph_text() const { return to_text(*impl().planned().graph); }
 
 std::vector<Value> Session::Impl::run_values(const Inputs& named, const RunOptions& options) {
   std::vector<ValueRef> given = initial;
@@ -397,20 +405,24 @@ std::vector<Tensor> Session::Impl::run_tensors(const Inputs& named, const RunOpt
 }
 
 std::vector<Value> Session::run_values(const Inputs& inputs, const RunOptions& options) {
-  return impl_->run_values(inputs, options);
+  return impl().run_values(inputs, options);
 }
 
 std::vector<Tensor> Session::run(const Inputs& inputs, const RunOptions& options) {
-  return impl_->run_tensors(inputs, options);
+  return impl().run_tensors(inputs, options);
 }
 
 void Session::run_async(Inputs inputs,
                         std::function<void(std::vector<Tensor>, std::exception_ptr)> done,
                         const RunOptions& options) {
+  if (!done) {
+    throw Error(Code::kInvalidArgument,
+                "run_async: expected a function that takes the outputs, found an empty one");
+  }
   using Clock = std::chrono::steady_clock;
   const Clock::time_point called = Clock::now();
-  impl_->pending.add(
-      [impl = impl_.get(), inputs = std::move(inputs), done = std::move(done), options, called] {
+  impl().pending.add(
+      [impl = &impl(), inputs = std::move(inputs), done = std::move(done), options, called] {
         RunOptions rest = options;
         if (rest.timeout_ns) {
           const std::chrono::nanoseconds waited = Clock::now() - called;

@@ -28,6 +28,11 @@ std::vector<int64_t> extents_of(const ValueInfo& info, std::vector<int64_t> want
 Tensor Session::Impl::allocate(const std::string& name, std::vector<int64_t> shape) const {
   const auto input = input_index.find(name);
   const bool is_input = input != input_index.end();
+  if (!is_input && !output_index.contains(name)) {
+    std::vector<ValueInfo> both = inputs;
+    both.insert(both.end(), outputs.begin(), outputs.end());
+    fail_unknown("input or output", name, both);
+  }
   const size_t index = is_input ? input->second : index_of_output(name);
   const ValueInfo& info = is_input ? inputs[index] : outputs[index];
   if (info.kind != Kind::kTensor || info.dtype == DType::kString ||
@@ -73,11 +78,11 @@ Tensor Session::Impl::allocate_bytes(uint64_t size_bytes) const {
 }
 
 Tensor Session::allocate(const std::string& name, std::vector<int64_t> shape) const {
-  return impl_->allocate(name, std::move(shape));
+  return impl().allocate(name, std::move(shape));
 }
 
 Tensor Session::allocate_bytes(uint64_t size_bytes) const {
-  return impl_->allocate_bytes(size_bytes);
+  return impl().allocate_bytes(size_bytes);
 }
 
 }  // namespace gantry

@@ -117,8 +117,7 @@ class Server {
     origin.library = open.library;
     origin.options = open.options;
     origin.entry = open_library(origin.library, FileIdentity::of(origin.library));
-    std::string stage;
-    provider_ = std::make_shared<PluginProvider>(manifest, origin, stage);
+    provider_ = std::make_shared<PluginProvider>(manifest, origin, [](const char* /*stage*/) {});
     for (const PluginDevice& device : provider_->devices()) {
       const uint32_t state = device.is_ready()               ? GANTRY_DEVICE_READY
                              : device.info.state == "absent" ? GANTRY_DEVICE_ABSENT

@@ -246,6 +246,86 @@ def test_profile(ort, tmp_path):
     assert any(event["cat"] == "Node" and event["args"].get("op_name") == "Add" for event in events)
 
 
+def test_a_profile_is_written_at_the_end_of_the_session(ort, tmp_path):
+    options = ort.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "trace")
+    session = ort.InferenceSession(add_model().SerializeToString(), options, providers=CPU)
+    session.run(None, {"x": ONES, "y": ONES})
+    del session
+    (file,) = tmp_path.glob("trace*.json")
+    assert any(event["cat"] == "Node" for event in json.loads(file.read_text(encoding="utf-8")))
+
+
+@pytest.mark.filterwarnings("ignore:gantry.onnxruntime. end_profiling")
+def test_there_is_one_profile_and_none_without_profiling(ort, tmp_path):
+    assert ort.InferenceSession(add_model().SerializeToString(), providers=CPU).end_profiling() == ""
+    options = ort.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "trace")
+    session = ort.InferenceSession(add_model().SerializeToString(), options, providers=CPU)
+    assert session.end_profiling()
+    assert session.end_profiling() == ""
+    del session
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_programs_make_bindings_themselves_and_ask_for_the_models_file(ort, tmp_path):
+    (tmp_path / "add.onnx").write_bytes(add_model().SerializeToString())
+    session = ort.InferenceSession(tmp_path / "add.onnx", providers=CPU)
+    assert session._model_path == str(tmp_path / "add.onnx")
+    assert ort.InferenceSession(add_model().SerializeToString(), providers=CPU)._model_path is None
+    binding = ort.IOBinding(session)
+    binding.bind_cpu_input("x", ONES)
+    binding.bind_cpu_input("y", ONES)
+    binding.bind_output(session.get_outputs()[0].name)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], ONES + ONES)
+
+
+def test_the_classes_are_where_editors_import_them_from(ort):
+    module = importlib.import_module(f"{ort.__name__}.capi.onnxruntime_inference_collection")
+    for name in ("InferenceSession", "IOBinding", "OrtDevice", "OrtValue", "SparseTensor"):
+        assert getattr(module, name) is getattr(ort, name)
+
+
+WRONG_OPTIONS = [("intra_op_num_threads", "2"), ("intra_op_num_threads", 2.0), ("execution_mode", "x"), ("enable_profiling", "yes"), ("log_severity_level", "3"),
+                 ("logid", 4), ("profile_file_prefix", 3), ("optimized_model_filepath", 3), ("graph_optimization_level", "all")]
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG_OPTIONS)
+def test_an_option_of_a_wrong_kind_is_refused_where_it_is_set(ort, name, wrong):
+    options = ort.SessionOptions()
+    with pytest.raises(TypeError):
+        setattr(options, name, wrong)
+    assert getattr(options, name) == getattr(ort.SessionOptions(), name)
+
+
+def test_options_that_do_not_exist_are_attribute_errors(ort):
+    for options in (ort.SessionOptions(), ort.RunOptions()):
+        with pytest.raises(AttributeError):
+            options.intra_op_threads = 2
+    run_options = ort.RunOptions()
+    with pytest.raises(TypeError):
+        run_options.log_severity_level = "3"
+
+
+def test_a_wrong_option_is_told_with_its_name():
+    with pytest.raises(TypeError, match=r"SessionOptions.intra_op_num_threads: expected an int, found '2'"):
+        gantry.onnxruntime.SessionOptions().intra_op_num_threads = "2"
+    with pytest.raises(TypeError, match="SessionOptions.execution_mode: expected an ExecutionMode, found 7"):
+        gantry.onnxruntime.SessionOptions().execution_mode = 7
+    with pytest.raises(gantry.InvalidArgumentError, match=r"OrtDevice: expected a device type of 0 .cpu.*found 'cpu'"):
+        gantry.onnxruntime.OrtDevice("cpu")
+    with pytest.raises(gantry.InvalidArgumentError, match="expected 0 .verbose. to 4 .fatal., found '3'"):
+        gantry.onnxruntime.set_default_logger_severity("3")
+
+
+def test_a_library_of_operators_that_is_not_there_is_told_at_once(ort, tmp_path):
+    with pytest.raises(Exception, match="nothing_here.so"):
+        ort.SessionOptions().register_custom_ops_library(str(tmp_path / "nothing_here.so"))
+
+
 def test_terminate(ort):
     step = helper.make_graph(
         [helper.make_node("Identity", ["go"], ["go_on"]), helper.make_node("MatMul", ["before", "before"], ["after"])],
@@ -456,9 +536,11 @@ def test_what_cannot_be_obeyed_is_said():
     with pytest.warns(UserWarning, match="CPUExecutionProvider: no effect of the options arena"):
         gantry.onnxruntime.InferenceSession(add_model(), providers=[("CPUExecutionProvider", {"arena": 1})])
     options = gantry.onnxruntime.SessionOptions()
+    with pytest.raises(gantry.NotFoundError, match="register_custom_ops_library: expected a library, found no file /nowhere/custom_ops.so"):
+        options.register_custom_ops_library("/nowhere/custom_ops.so")
     libraries = gantry.onnxruntime.SessionOptions()
-    libraries.register_custom_ops_library("/nowhere/custom_ops.so")
-    with pytest.raises(gantry.NotFoundError, match=r'the library of operators "/nowhere/custom_ops.so" cannot be opened'):
+    libraries.register_custom_ops_library("libno_custom_ops.so")
+    with pytest.raises(gantry.NotFoundError, match=r'the library of operators "libno_custom_ops.so" cannot be opened'):
         gantry.onnxruntime.InferenceSession(add_model(), libraries)
     with pytest.raises(gantry.InvalidArgumentError, match="one value for each of the 2 names, found 1"):
         options.add_external_initializers(["w", "v"], [gantry.onnxruntime.OrtValue(ONES)])
@@ -498,6 +580,7 @@ def test_what_is_of_another_kind_is_said():
                        (lambda: session.run(None, feed, {}), "run_options: expected RunOptions, found a dict"),
                        (lambda: session.run_async(None, feed, 5), "callback: expected a function, found a int"),
                        (lambda: gantry.onnxruntime.InferenceSession(add_model().SerializeToString(), {}), "sess_options: expected SessionOptions, found a dict"),
+                       (lambda: gantry.onnxruntime.IOBinding("x"), "IOBinding: expected an InferenceSession, found a str"),
                        (lambda: binding.bind_ortvalue_input("x", ONES), "expected an OrtValue, found a ndarray"),
                        (lambda: binding.bind_input("x", "cpu", 0, np.float32, ONES.shape, 0), "expected the address of float32.*, found a null pointer")]:
         with pytest.raises(gantry.InvalidArgumentError, match=text):

@@ -43,6 +43,35 @@ def test_what_depends_on_constants_is_computed(tmp_path):
         np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-5)
 
 
+def test_what_the_model_says_of_itself_is_kept(tmp_path):
+    model = folded()
+    model.producer_name, model.producer_version, model.domain, model.model_version, model.doc_string = "exporter", "2.1", "net.example", 7, "a model"
+    model.graph.doc_string = "its graph"
+    gantry.write_optimized(model, tmp_path / "m.onnx")
+    written = onnx.load(tmp_path / "m.onnx")
+    for field in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
+        assert getattr(written, field) == getattr(model, field)
+    assert written.graph.doc_string == "its graph"
+
+
+def test_basic_keeps_the_operators(tmp_path):
+    """As ONNX Runtime's ORT_ENABLE_BASIC: constants are folded, and no pattern becomes an operator of a later opset."""
+    nodes = [helper.make_node("Add", ["one", "one"], ["two"]), helper.make_node("Sqrt", ["two"], ["root"]), helper.make_node("Div", ["x", "root"], ["scaled"]),
+             helper.make_node("Erf", ["scaled"], ["erf"]), helper.make_node("Add", ["erf", "one"], ["moved"]), helper.make_node("Mul", ["x", "moved"], ["twice"]),
+             helper.make_node("Div", ["twice", "two"], ["y"])]
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy"]
+    model = helper.make_model(helper.make_graph(nodes, "gelu", infos[:1], infos[1:], [numpy_helper.from_array(np.float32(1), "one")]), ir_version=8,
+                              opset_imports=[helper.make_opsetid("", 17)])
+    options = gantry.onnxruntime.SessionOptions()
+    for level, operators in (("ORT_ENABLE_BASIC", ["Div", "Erf", "Add", "Mul", "Div"]), ("ORT_ENABLE_ALL", ["Gelu"])):
+        options.graph_optimization_level = gantry.onnxruntime.GraphOptimizationLevel[level]
+        options.optimized_model_filepath = str(tmp_path / "m.onnx")
+        gantry.onnxruntime.InferenceSession(model.SerializeToString(), options)
+        written = onnx.load(tmp_path / "m.onnx")
+        assert [node.op_type for node in written.graph.node] == operators
+        assert (written.opset_import[0].version == 17) == (level == "ORT_ENABLE_BASIC")
+
+
 def test_branches_and_names_are_kept(tmp_path):
     gantry.write_optimized(network(), tmp_path / "m.onnx")
     written = onnx.load(tmp_path / "m.onnx")

@@ -57,6 +57,12 @@ def branches(then, other):
 
 
 COND = numpy_helper.from_array(np.array(True), "cond")
+def marked(constant):
+    """With an attribute of a tool's own, as onnxsim marks constants; ONNX Runtime takes the first attribute for the value."""
+    constant.attribute.append(helper.make_attribute("tools_mark", 1))
+    return constant
+
+
 CASES = [
     ("unnamed-graph", unnamed()),
     ("untyped-output", model([node("Relu", ["x"], ["a"]), node("Exp", ["a"], ["y"])], outputs=[value("y"), untyped("a")])),
@@ -76,6 +82,8 @@ CASES = [
     ("operator-too-new", model([node("ThresholdedRelu", ["x"], ["y"], alpha=0.3)], opsets=[("", 8)])),
     ("constant-form", model([node("Constant", [], ["c"], value_float=2.0), node("Mul", ["x", "c"], ["y"])], opsets=[("", 11)])),
     ("constant-form", model([node("Constant", [], ["c"], value_floats=[2.0, 1.0, 3.0]), node("Mul", ["x", "c"], ["y"])], opsets=[("", 7)])),
+    ("constant-mark", model([marked(node("Constant", [], ["c"], value=numpy_helper.from_array(np.float32([1, 2, 3])))), node("Mul", ["x", "c"], ["y"])])),
+    ("constant-mark", model([marked(node("Constant", [], ["c"], value_float=2.0)), node("Mul", ["x", "c"], ["y"])])),
     ("initializer-twice", model([node("Add", ["x", "w"], ["y"])], [W, numpy_helper.from_array(np.full(3, 7, np.float32), "w")])),
     ("metadata-twice", metadata_twice()),
     ("negative-extent", model([node("Relu", ["x"], ["y"])], inputs=[value("x", (-1, 3))], outputs=[value("y", (-1, 3))])),

@@ -44,6 +44,7 @@
 #define THREAD_ALIVE 29
 #define LEAKS 30
 #define NEEDS_LIBRARY 31
+#define CRASH_DEVICES 32
 
 #if GANTRY_FAKE == OTHER_LAYOUT || GANTRY_FAKE == OTHER_MAJOR || GANTRY_FAKE == SANITIZED || \
     GANTRY_FAKE == NEWER_NOTE
@@ -131,6 +132,8 @@ gantry_str text(const char* characters) { return {characters, std::strlen(charac
 gantry_error* devices(gantry_provider*, [[maybe_unused]] const gantry_device_sink* sink) {
 #if GANTRY_FAKE == THROWS_LATER
   throw std::runtime_error("thrown while enumerating");
+#elif GANTRY_FAKE == CRASH_DEVICES
+  std::abort();
 #elif GANTRY_FAKE == FOREIGN_TYPE
   report(sink, "OTHER", 0, GANTRY_DEVICE_READY, GANTRY_DEVICE_HOST_MEMORY);
 #elif GANTRY_FAKE == SAME_ID_TWICE

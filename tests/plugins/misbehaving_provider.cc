@@ -29,11 +29,12 @@ enum Mode : uint64_t {
   kOtherRank,
   kNegativeExtent,
   kOtherSlot,
+  kBadBody,
 };
 constexpr const char* kNames[] = {
     "good",       "claim_throws", "claim_changes",   "compile_fails", "compile_throws",
     "no_run",     "throws",       "returns_error",   "never_asks",    "asks_twice",
-    "other_type", "other_rank",   "negative_extent", "other_slot"};
+    "other_type", "other_rank",   "negative_extent", "other_slot",    "bad_body"};
 
 const gantry_host* host = nullptr;
 gantry_provider_api table = {};
@@ -88,6 +89,16 @@ gantry_error* misbehave(uint64_t mode, const gantry_call* call) {
       return host->output(call->run, 0, GANTRY_FLOAT, 2, negative, &made);
     case kOtherSlot:
       return ask(call, 7, GANTRY_FLOAT, rank, &made);
+    case kBadBody: {  // in the last of many parts, on whatever thread it is
+      constexpr int64_t kCount = 1000;
+      host->parallel_for(
+          call->run, kCount, 1,
+          [](void*, int64_t, int64_t end) {
+            if (end == kCount) throw std::runtime_error("thrown in a body");
+          },
+          nullptr);
+      return ask(call, 0, GANTRY_FLOAT, rank, &made);
+    }
     default:  // kNeverAsks
       return nullptr;
   }

@@ -72,6 +72,13 @@ TEST_F(ProbeTest, ACrashIsRememberedUntilSomethingChanges) {
   EXPECT_EQ(open().state, "ready") << "another library is another question";
 }
 
+TEST_F(ProbeTest, ACrashWhileDevicesAreEnumeratedNamesThatStage) {
+  folder_.add("crash_devices", "x");
+  const ProviderReport row = open();
+  EXPECT_EQ(row.probe, "crashed");
+  EXPECT_THAT(row.message, HasSubstr("stage enumerate"));
+}
+
 TEST_F(ProbeTest, ACrashAtTheEndOfTheProcessCounts) {
   folder_.add("crash_exit", "x");
   const ProviderReport row = open();

@@ -176,7 +176,7 @@ TEST_F(SharedTensors, AreOfTheHeapWhereNobodyIsApart) {
   test::expect_error(Code::kInvalidArgument, {"output \"y\"", "float32[2,3]"}, [&] {
     static_cast<void>(session.allocate("y", {2, 3}));
   });
-  test::expect_error(Code::kInvalidArgument, {"output \"q\"", "no such output"},
+  test::expect_error(Code::kInvalidArgument, {"input or output \"q\"", "\"x\"", "\"y\""},
                      [&] { static_cast<void>(session.allocate("q", {2})); });
 }
 

@@ -94,6 +94,21 @@ def test_doctor_says_no_when_a_provider_is_broken(tmp_path):
     assert report["healthy"] is False and broken["state"] == "rejected" and broken["message"]
     output, _ = gantry("doctor", status=NO, env=env)
     assert str(manifest) in output and broken["message"] in output
+    assert gantry("devices", env=env)[1] == "1 provider cannot be used: broken.json; gantry doctor tells why\n"
+
+
+@pytest.mark.parametrize("variable", ["GANTRY_PROVIDERS_DISABLE", "GANTRY_PROVIDERS_SELECT"])
+def test_a_variable_that_names_no_provider_is_told(variable):
+    names = "cpu,x87" if variable.endswith("SELECT") else "x87"
+    said = gantry("devices", env={variable: names})[1]
+    assert f'{variable}: no provider of the name "x87" was found' in said and 'Did you mean "x86"?' in said
+    assert "cpu\" was found" not in said and "cannot be used" not in said
+    assert variable not in gantry("devices", env={variable: "c*"} if variable.endswith("SELECT") else {variable: "onednn"})[1]
+
+
+def test_a_device_that_is_not_there_is_told_without_providers_that_nobody_opened(add_model):
+    said = complaint("run", add_model, "--random", "--dim", "rows=1", "--device", "CPU:1")
+    assert "devices of that type: CPU:0" in said and "ort_custom_ops" not in said
 
 
 def test_doctor_and_explain_tell_of_the_artefact_cache(tmp_path):
@@ -169,7 +184,7 @@ def test_one_value_of_the_configuration_is_set(add_model, tmp_path):
     changed = values("--config", config, "--set", "/session/threads=2", "--set", '/placement/prefer=["SIM", "CPU"]', "--set", "/placement/fallback=warn")
     assert (changed["/session/threads"], changed["/placement/prefer"], changed["/placement/fallback"]) == (2, ["SIM", "CPU"], "warn")
     assert facts("explain", add_model, "--set", '/placement/prefer=["SIM"]', "--set", "/placement/fallback=allow")["nodes"][0]["device"] == "SIM:0"
-    assert "expected a pointer and a value, as /session/threads=2, found \"session.threads=2\"" in complaint("check", add_model, "--set", "session.threads=2")
+    assert "expected a pointer and a value, as /session/threads=2, found \"session.threads=2\"" in complaint("check", add_model, "--set", "session.threads=2", status=USAGE)
     assert "--set:1:23: /session/threads: expected an integer from 1 to 1024" in complaint("check", add_model, "--set", "/session/threads=many")
     assert "/session: expected an object" in complaint("check", add_model, "--set", "/session/0=1")
     with_file = complaint("check", add_model, "--config", config, "--set", "/session/thread=1")
@@ -282,7 +297,7 @@ def test_bench_varies_an_extent(add_model):
     assert result["memory"] == result["early_memory"]
     assert "takes NAME=FROM:TO" in complaint("bench", add_model, "--vary", "rows", status=USAGE)
     for wrong in ("rows=3", "rows=5:3", "rows=-1:3", "rows=1:2000", "rows=a:b"):
-        assert "--vary" in complaint("bench", add_model, "--vary", wrong)
+        assert f'found "{wrong}"' in complaint("bench", add_model, "--vary", wrong, status=USAGE)
     assert "no open extent" in complaint("bench", add_model, "--vary", "cols=1:3")
 
 
@@ -448,7 +463,7 @@ def test_inputs_that_do_not_fit(add_model, tmp_path):
     assert "takes NAME=FILE" in complaint("run", add_model, "--input", right, status=USAGE)
     assert "given twice" in complaint("run", add_model, "--input", f"x={right}", "--input", f"x={right}")
     assert 'did you mean "rows"?' in complaint("run", add_model, "--random", "--dim", "row=2")
-    assert "a number from 0" in complaint("run", add_model, "--random", "--dim", "rows=-2")
+    assert 'a number from 0, found "rows=-2"' in complaint("run", add_model, "--random", "--dim", "rows=-2", status=USAGE)
     said = complaint("run", add_model, "--random", "--dim", "rows=99999999999")
     assert said == 'random elements for input "x": no memory for a block of 1199999999988 bytes'
 
@@ -460,6 +475,15 @@ def test_each_name_is_offered_once(tmp_path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), tmp_path / "add.onnx")
     assert 'no open extent "q"; they have n;' in complaint("run", tmp_path / "add.onnx", "--random", "--dim", "q=3") + ";"
     assert complaint("run", tmp_path / "add.onnx", "--random", "--dim", "n=2", "--device", "CPU:99").count("CPU:0") == 1
+
+
+@pytest.mark.parametrize("option", [("--image-scale", "nan"), ("--image-mean", "0,inf"), ("--image-std", "1,0"), ("--rtol", "nan"), ("--device", "")])
+def test_numbers_that_are_none_and_empty_texts_are_wrong_usage(picture_model, option):
+    assert option[0] in complaint("run", picture_model, "--random", *option, status=USAGE)
+
+
+def test_a_measurement_has_a_length(add_model):
+    assert "--seconds: expected a number from 0 to 86400" in complaint("bench", add_model, "--seconds", "nan", status=USAGE)
 
 
 def test_pictures_that_do_not_fit(add_model, picture_model, tmp_path):
@@ -518,6 +542,12 @@ def test_what_libraries_print_is_no_part_of_the_document(tmp_path):
                  [("y", TensorProto.FLOAT, [1, 24, 5, 5])], [weights])
     output, error = gantry("run", model, "--random", "--json", env={"ONEDNN_VERBOSE": "2"})
     assert json.loads(output) and "onednn_verbose" in error
+
+
+def test_help_that_cannot_be_written_is_an_error():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        ended = subprocess.run([BINARY, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (ERROR, "gantry: the output cannot be written\n")
 
 
 @pytest.mark.parametrize("closed", [[1], [0, 1], [0, 1, 2]])

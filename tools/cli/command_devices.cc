@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gantry devices: lists every device with its provider, state and reason. Status 1: none is ready.
 #include <algorithm>
+#include <cstdio>
+#include <fmt/core.h>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "command.h"
 #include "options.h"
@@ -51,6 +54,20 @@ void print(const std::vector<DeviceInfo>& devices, const std::set<std::string>& 
   table.print();
 }
 
+// Devices of providers that cannot be used are missing in the list without a word.
+void tell_of_rejected(Runtime& runtime) {
+  std::vector<std::string> names;
+  for (const ProviderReport& row : runtime.report()) {
+    // Manifests that are not there are warned of where they are named; by a policy it is meant so.
+    const bool is_told = row.stage == "collected" || row.stage == "policy";
+    if (row.state == "rejected" && !is_told) names.push_back(row.name);
+  }
+  if (names.empty()) return;
+  fmt::print(stderr, "{} cannot be used: {}; gantry doctor tells why\n",
+             names.size() == 1 ? "1 provider" : std::to_string(names.size()) + " providers",
+             join(names, ", "));
+}
+
 Status devices(const CommonOptions& options) {
   const auto runtime = make_runtime(options);
   const std::vector<DeviceInfo> found = runtime->devices();
@@ -65,6 +82,7 @@ Status devices(const CommonOptions& options) {
   } else {
     print(found, isolated);
   }
+  tell_of_rejected(*runtime);
   const bool any = std::any_of(found.begin(), found.end(),
                                [](const DeviceInfo& device) { return device.state == "ready"; });
   return any ? kGood : kNo;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "elements.h"
+#include "options.h"
 #include "output.h"
 #include "suggest.h"
 
@@ -65,7 +66,8 @@ class Dims {
       const auto [end, error] =
           std::from_chars(number.data(), number.data() + number.size(), extent);
       if (error != std::errc() || end != number.data() + number.size() || extent < 0) {
-        fail("--dim " + text + ": a number from 0 is needed");
+        throw CLI::ValidationError("--dim",
+                                   "expected NAME=N with a number from 0, found \"" + text + "\"");
       }
       extents_[name] = extent;
     }
@@ -130,17 +132,20 @@ void add_input_options(CLI::App& command, InputOptions& options) {
   command
       .add_option("--image-scale", options.image.scale,
                   "Element = (pixel * scale - mean) / std; default: 1/255")
-      ->type_name("S");
+      ->type_name("S")
+      ->check(number_between(-1e30, 1e30));
   command
       .add_option("--image-mean", options.image.mean,
                   "Mean, or one for each channel, with commas; default: 0")
       ->type_name("M,...")
+      ->check(number_between(-1e30, 1e30))
       ->delimiter(',')
       ->allow_extra_args(false);
   command
       .add_option("--image-std", options.image.deviation,
                   "Deviation, or one for each channel; default: 1")
       ->type_name("D,...")
+      ->check(number_between(1e-30, 1e30))
       ->delimiter(',')
       ->allow_extra_args(false);
   command
@@ -200,8 +205,8 @@ std::vector<Inputs> make_input_sets(const std::vector<ValueInfo>& declared,
   };
   if (colon == std::string::npos || !read(range.substr(0, colon), from) ||
       !read(range.substr(colon + 1), to) || from < 0 || to < from || to - from >= kMost) {
-    fail("--vary " + vary + ": expected NAME=FROM:TO, of at most " + std::to_string(kMost) +
-         " numbers from 0");
+    throw CLI::ValidationError("--vary", "expected NAME=FROM:TO, at most " + std::to_string(kMost) +
+                                             " numbers from 0, found \"" + vary + "\"");
   }
   std::vector<Inputs> sets;
   for (int64_t extent = from; extent <= to; ++extent) {

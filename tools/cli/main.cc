@@ -64,6 +64,13 @@ Status run_action(const Action& action) {
   return kError;
 }
 
+// A full disk, a closed pipe or a closed descriptor must not look like success.
+int end(int status) {
+  if (flush_output() || status != kGood) return status;
+  print_error("the output cannot be written");
+  return kError;
+}
+
 int run(int argc, char** argv) {
   open_standard_streams();
   CLI::App app{"Runs ONNX models on the devices that provider plugins bring.", "gantry"};
@@ -85,18 +92,12 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    return end(app.exit(help));
   } catch (const CLI::ParseError& error) {
     return report_usage(app, error);
   }
   keep_standard_output();
-  const Status status = run_action(action);
-  // A full disk, a closed pipe or a closed descriptor must not look like success.
-  if (!flush_output() && status == kGood) {
-    print_error("the output cannot be written");
-    return kError;
-  }
-  return status;
+  return end(run_action(action));
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ std::string with_values(const std::string& text, const std::vector<std::string>&
     const size_t end = set.find('=');
     const std::string pointer = set.substr(0, end);
     const auto fail = [&](const std::string& expected) {
-      throw Error(Code::kInvalidArgument,
-                  std::string("--set: expected ").append(expected) + ", found \"" + set + "\"");
+      throw CLI::ValidationError(
+          "--set", std::string("expected ").append(expected) + ", found \"" + set + "\"");
     };
     if (end == std::string::npos || !pointer.starts_with('/'))
       fail("a pointer and a value, as /session/threads=2");

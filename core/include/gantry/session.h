@@ -98,7 +98,8 @@ struct ForeignMemory {
 
 /// A model ready to run. run() may be called from several threads; each run uses an execution
 /// context from a capped pool. Const methods (profile, memory, write_trace, ...) and
-/// reset_profile() may be called during runs; they see the steps that have ended.
+/// reset_profile() may be called during runs; they see the steps that have ended. One that was
+/// moved from takes another session or is destroyed; anything else is INVALID_ARGUMENT.
 class Session {
  public:
   /// Loads, checks, places and compiles the model. NOT_FOUND: no such file or device;
@@ -132,7 +133,8 @@ class Session {
   /// waits for it. UNAVAILABLE: no thread can be started.
   std::future<std::vector<Tensor>> run_async(Inputs inputs, const RunOptions& options = {});
   /// Likewise, but calls `done` once on that thread: with the outputs and null, or with no outputs
-  /// and the exception. `done` must not throw, nor destroy the session.
+  /// and the exception. `done` must not throw, nor destroy the session. INVALID_ARGUMENT: it is
+  /// empty.
   void run_async(Inputs inputs,
                  std::function<void(std::vector<Tensor> outputs, std::exception_ptr error)> done,
                  const RunOptions& options = {});
@@ -195,6 +197,7 @@ class Session {
  private:
   friend class Binding;
   class Impl;
+  [[nodiscard]] Impl& impl() const;
   std::unique_ptr<Impl> impl_;
 };
 
@@ -228,6 +231,7 @@ class Binding {
 
  private:
   class Impl;
+  [[nodiscard]] Impl& impl() const;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -83,7 +83,7 @@ class Tensor : public Value {
   Tensor(std::vector<int64_t> shape, std::vector<std::string> strings);
   /// A view of the caller's host memory, which `owner` keeps alive; without an owner the caller
   /// does. Requires that `data` is aligned to the element size, at most 8 bytes. INVALID_ARGUMENT:
-  /// the shape needs more than `size_bytes`.
+  /// the shape needs more than `size_bytes`, or `data` is null and the shape needs any.
   static Tensor borrow(DType dtype, std::vector<int64_t> shape, void* data, uint64_t size_bytes,
                        std::shared_ptr<const void> owner = nullptr);
 

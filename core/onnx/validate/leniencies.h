@@ -22,6 +22,7 @@ enum class Fault : uint8_t {
   kOldIrVersion,
   kOperatorTooNew,
   kConstantForm,
+  kConstantMark,
   kInitializerTwice,
   kMetadataTwice,
   kNegativeExtent,

@@ -154,15 +154,31 @@ class Repair {
   }
 
   void repair_constants() {
-    if (opset() == 0 || opset() >= kConstantForms) return;
+    const bool has_forms = opset() == 0 || opset() >= kConstantForms;
     onnx::for_each_graph(graph_, [&](onnx::GraphProto& graph) {
-      for (onnx::NodeProto& node : *graph.mutable_node()) repair_constant(node);
+      for (onnx::NodeProto& node : *graph.mutable_node()) {
+        if (node.op_type() != "Constant" || !node.domain().empty()) continue;
+        drop_marks(node);
+        if (!has_forms && node.attribute_size() == 1) repair_form(node);
+      }
     });
   }
 
-  void repair_constant(onnx::NodeProto& node) {
-    if (node.op_type() != "Constant" || !node.domain().empty() || node.attribute_size() != 1)
-      return;
+  // Tools mark constants with attributes of their own. Without a value the node stays as it is, for
+  // the checker to refuse.
+  void drop_marks(onnx::NodeProto& node) {
+    auto& attributes = *node.mutable_attribute();
+    const auto is_mark = [](const onnx::AttributeProto& attribute) {
+      return !attribute.name().starts_with("value") && attribute.name() != "sparse_value";
+    };
+    const auto marks = std::stable_partition(attributes.begin(), attributes.end(),
+                                             [&](const auto& one) { return !is_mark(one); });
+    if (marks == attributes.begin() || marks == attributes.end()) return;
+    log_.note(Fault::kConstantMark, label_of(node));
+    attributes.erase(marks, attributes.end());
+  }
+
+  void repair_form(onnx::NodeProto& node) {
     onnx::AttributeProto& attribute = *node.mutable_attribute(0);
     onnx::TensorProto tensor;
     if (attribute.name() == "value" || !take_constant(attribute, tensor)) return;

@@ -64,26 +64,25 @@ int64_t number_of(const std::string& name, const Find& find, uint32_t Entry::*nu
   return entry.*number;
 }
 
-void add_named(const std::string& name, TrustedWriters& writers) {
-  const size_t colon = name.find(':');
-  const std::string kind = name.substr(0, colon);
-  if (colon == std::string::npos || (kind != "user" && kind != "group")) {
-    throw Error(
-        Code::kInvalidArgument,
-        "/providers/trust: expected \"user:NAME\" or \"group:NAME\", found \"" + name + "\"");
-  }
-  const std::string who = name.substr(colon + 1);
-  const int64_t number = kind == "user" ? number_of<passwd>(who, getpwnam_r, &passwd::pw_uid)
-                                        : number_of<group>(who, getgrnam_r, &group::gr_gid);
-  if (number < 0) {
-    throw Error(Code::kInvalidArgument,
-                "/providers/trust: expected a " + kind + " of this machine, found \"" + who + "\"");
-  }
-  if (kind == "user") {
-    writers.users.insert(static_cast<uid_t>(number));
-  } else {
-    writers.groups.insert(static_cast<gid_t>(number));
-  }
+// An entry of /providers/trust.
+struct NamedWriter {
+  TrustFault fault = TrustFault::kNone;
+  bool is_group = false;
+  uint32_t number = 0;  // of the user or group, if there is no fault
+};
+
+NamedWriter find_named(const std::string& named) {
+  const size_t colon = named.find(':');
+  const std::string kind = named.substr(0, colon);
+  if (colon == std::string::npos || colon + 1 == named.size() ||
+      (kind != "user" && kind != "group"))
+    return {TrustFault::kForm};
+  const std::string who = named.substr(colon + 1);
+  const bool is_group = kind == "group";
+  const int64_t number = is_group ? number_of<group>(who, getgrnam_r, &group::gr_gid)
+                                  : number_of<passwd>(who, getpwnam_r, &passwd::pw_uid);
+  if (number < 0) return {TrustFault::kUnknown, is_group};
+  return {TrustFault::kNone, is_group, static_cast<uint32_t>(number)};
 }
 
 [[noreturn]] void refuse_path(const std::string& message) {
@@ -142,9 +141,19 @@ TrustedWriters TrustedWriters::of_process(bool is_elevated, const std::vector<st
   writers.groups.insert(groups.begin(), groups.end());
   // Whoever can replace gantry itself gains nothing by a provider.
   add_writers_of(own_library(), writers);
-  for (const std::string& name : named) add_named(name, writers);
+  for (const std::string& name : named) {
+    const NamedWriter writer = find_named(name);
+    if (writer.fault != TrustFault::kNone) continue;
+    if (writer.is_group) {
+      writers.groups.insert(writer.number);
+    } else {
+      writers.users.insert(writer.number);
+    }
+  }
   return writers;
 }
+
+TrustFault fault_of_trust(const std::string& named) { return find_named(named).fault; }
 
 void check_trusted(const std::string& path, const TrustedWriters& writers) {
   const fs::path file = path;

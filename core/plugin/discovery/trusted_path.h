@@ -4,6 +4,7 @@
 // rule, decision 10 the reasons. Reads the file system.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <sys/types.h>
@@ -20,9 +21,17 @@ struct TrustedWriters {
 
   /// With raised privileges only root. Else root, the running user, the groups of the process,
   /// everyone who could replace gantry's own library, and `named`: "user:NAME" or "group:NAME",
-  /// with names or numeric ids. INVALID_ARGUMENT: one of `named` has another form or is unknown.
+  /// with names or numeric ids. Entries that have a fault add nobody.
   static TrustedWriters of_process(bool is_elevated, const std::vector<std::string>& named = {});
 };
+
+/// What is wrong with an entry of /providers/trust.
+enum class TrustFault : uint8_t {
+  kNone,
+  kForm,     ///< neither "user:NAME" nor "group:NAME"
+  kUnknown,  ///< this machine has no user or group of that name
+};
+TrustFault fault_of_trust(const std::string& named);
 
 /// Checks `path` (absolute, links resolved) and every folder above it. UNAVAILABLE: someone who is
 /// not in `writers` could replace the file; the message names the path at fault, and is logged.

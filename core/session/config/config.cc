@@ -139,6 +139,13 @@ std::string Config::where(const std::string& pointer) const {
 CheckedDocument check_document(const Config::Document& document) {
   CheckedDocument checked;
   const std::string name = document.name();
+  if (document.text.empty()) {
+    const char* what =
+        "expected a JSON object, found an empty text (config_file only names the text that "
+        "config_json has; read_config() reads a file)";
+    checked.findings.push_back({Code::kInvalidArgument, name, 1, 1, {}, what, {}, {}});
+    return checked;
+  }
   try {
     checked.document = parse_json(document.text, name);
   } catch (const JsonError& error) {

@@ -8,6 +8,7 @@
 
 #include "base/names.h"
 #include "passes/pipeline.h"
+#include "plugin/discovery/trusted_path.h"
 #include "session/config/config_positions.h"
 #include "session/config/config_schema.h"
 
@@ -48,6 +49,16 @@ void check_passes(const json& root, std::vector<JsonProblem>& problems) {
     problems.push_back(problem_with_suggestion(
         pointer, "there is no pass \"" + name + "\"; the passes are " + list_names(names),
         nearest.empty() ? nearest : json(nearest).dump()));
+  }
+}
+
+void check_trust(const json& root, std::vector<JsonProblem>& problems) {
+  for (const auto& [pointer, named] : placed_texts(root, "/providers/trust")) {
+    if (fault_of_trust(named) != TrustFault::kForm) continue;
+    const bool is_name = !named.empty() && named.find(':') == std::string::npos;
+    problems.push_back(problem_with_suggestion(
+        pointer, "expected \"user:NAME\" or \"group:NAME\", found the string " + json(named).dump(),
+        is_name ? json("user:" + named).dump() : std::string()));
   }
 }
 
@@ -106,6 +117,7 @@ std::vector<ConfigFinding> document_findings(const json& root, const ConfigOrigi
   std::vector<JsonProblem> problems;
   check_devices(root, problems);
   check_passes(root, problems);
+  check_trust(root, problems);
   for (JsonProblem& problem : schema().problems(root)) {
     const bool is_known = std::any_of(problems.begin(), problems.end(), [&](const auto& known) {
       return known.pointer == problem.pointer;

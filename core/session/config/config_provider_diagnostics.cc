@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/names.h"
+#include "plugin/discovery/trusted_path.h"
 #include "session/config/config_diagnostics.h"
 #include "session/config/config_positions.h"
 #include "session/config/precision.h"
@@ -78,6 +79,19 @@ void check_disabled(const json& root, const ConfigOrigins& origins,
         name_problem(pointer, name, false, providers,
                      "no provider of that name was found, so none is turned off");
     findings.push_back(to_finding(Code::kOk, problem, origins));
+  }
+}
+
+// Users and groups that this machine does not have. No error: a configuration may be for several
+// machines, and nobody is trusted for such an entry.
+void check_trust(const json& root, const ConfigOrigins& origins,
+                 std::vector<ConfigFinding>& findings) {
+  for (const auto& [pointer, named] : placed_texts(root, "/providers/trust")) {
+    if (fault_of_trust(named) != TrustFault::kUnknown) continue;
+    const size_t colon = named.find(':');
+    const std::string what = "this machine has no " + named.substr(0, colon) + " \"" +
+                             named.substr(colon + 1) + "\", so nobody is trusted for this entry";
+    findings.push_back(to_finding(Code::kOk, {pointer, what, false, {}}, origins));
   }
 }
 
@@ -190,6 +204,7 @@ JsonProblem problem_of_device(const std::string& pointer, const std::string& tex
 std::vector<ConfigFinding> provider_findings(const json& root, const ConfigOrigins& origins,
                                              const std::vector<KnownProvider>& providers) {
   std::vector<ConfigFinding> findings;
+  check_trust(root, origins, findings);
   check_search(root, origins, findings);
   check_disabled(root, origins, providers, findings);
   check_provider_names(root, origins, providers, findings);

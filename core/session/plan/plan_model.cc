@@ -45,10 +45,18 @@ void keep_rules_of(const std::set<FunctionCall>& calls, const Graph& graph,
   }
 }
 
+// The graph has no operators then that the model does not have.
+void disable_fusing_passes(PipelineOptions& options) {
+  for (const Pass& pass : passes()) {
+    if (pass.adds_operators) options.disabled.emplace_back(pass.name);
+  }
+}
+
 PipelineOptions pipeline_options(const Config& config) {
   PipelineOptions options;
   options.disabled = config.session.disable_passes;
   if (config.session.optimization == Optimization::kNone) options.stop_after = 0;
+  if (config.session.optimization == Optimization::kBasic) disable_fusing_passes(options);
   return options;
 }
 
@@ -133,7 +141,7 @@ class Planner {
              can_retype(node, narrow, DType::kFloat);
     };
     context_.trace = trace;
-    if (config.session.optimization != Optimization::kAll) return;
+    if (config.session.optimization == Optimization::kNone) return;
     left_bytes_ = config.session.memory_limit_bytes;
     context_.evaluate = [&](const Graph& graph) {
       return evaluate_constants(host, graph, left_bytes_);
@@ -152,9 +160,7 @@ class Planner {
     if (!planned_.placement->complete()) {
       // A provider that runs each node of a pattern need not run the node that a pass fused them
       // to. So plan again without the passes that fuse.
-      for (const Pass& pass : passes()) {
-        if (pass.adds_operators) options_.disabled.emplace_back(pass.name);
-      }
+      disable_fusing_passes(options_);
       planned_.graph = planned_.model->to_graph();
       place_graph();
       improve_and_place();

@@ -3,14 +3,17 @@
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gantry._core import Binding, CancelToken, Session, dtype_name
+from gantry._core import Binding, CancelToken, dtype_name
 from gantry.errors import InvalidArgumentError
 from gantry.onnxruntime.devices import OrtDevice
 from gantry.onnxruntime.values import OrtValue, copy_into, device_of, element_dtype
+
+if TYPE_CHECKING:
+    from gantry.onnxruntime.session import InferenceSession
 
 __all__ = ["IOBinding"]
 
@@ -34,7 +37,7 @@ def _is_written_in_place(target: Any) -> bool:
 
 
 class IOBinding:
-    """The inputs and outputs of InferenceSession.run_with_iobinding; created by InferenceSession.io_binding.
+    """The inputs and outputs of InferenceSession.run_with_iobinding. IOBinding(session) is session.io_binding().
 
     Inputs are read in place, and outputs that are bound to memory are written there. A device_type other than "cpu" is a device of the session,
     and device_id its id in gantry. Used by one thread at a time.
@@ -42,13 +45,15 @@ class IOBinding:
     >>> binding = session.io_binding(); binding.bind_cpu_input("x", x); binding.bind_output("y", "cuda")
     """
 
-    def __init__(self, session: Session, owner: object = None) -> None:
-        self._session = session
-        self._owner = owner
+    def __init__(self, session: "InferenceSession") -> None:
+        if not hasattr(session, "gantry_session"):
+            raise InvalidArgumentError(f"IOBinding: expected an InferenceSession, found a {type(session).__name__}")
+        self._session = session.gantry_session
+        self._owner = session
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, tuple[str | None, Any]] = {}  # (device for the result, target) by name, in the order of binding
         self._results: list[OrtValue] = []
-        self._binding = Binding(session)
+        self._binding = Binding(self._session)
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
         """Binds an input to an array, or to any value that InferenceSession.run takes. Later runs see later changes of it."""

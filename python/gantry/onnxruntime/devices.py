@@ -35,7 +35,10 @@ class OrtDevice:
 
     def __init__(self, device_type: int, *numbers: int) -> None:
         """As OrtDevice(OrtDevice.cuda(), OrtDevice.default_memory(), device_id), the form of ONNX Runtime's C++ module."""
-        self.name: str = _TYPES.get(device_type, "cuda")
+        if device_type not in _TYPES:
+            numbers_of = ", ".join(f"{number} ({name})" for number, name in _TYPES.items())
+            raise InvalidArgumentError(f"OrtDevice: expected a device type of {numbers_of}, found {device_type!r}; OrtDevice.make(name, device_id) takes any name")
+        self.name: str = _TYPES[device_type]
         self._id: int = numbers[-1] if len(numbers) > 1 else 0
 
     @staticmethod

@@ -10,6 +10,7 @@ import gantry
 from gantry import CancelToken
 from gantry.errors import InvalidArgumentError, NotFoundError
 from gantry.onnxruntime.adapters import LoraAdapter
+from gantry.onnxruntime.checked_option import CheckedOption
 from gantry.onnxruntime.devices import OrtEpDevice, OrtExecutionProviderDevicePolicy, OrtHardwareDeviceType
 from gantry.onnxruntime.process import global_threads
 from gantry.onnxruntime.providers import get_ep_devices
@@ -49,18 +50,8 @@ _OPTIMIZATION = {GraphOptimizationLevel.ORT_DISABLE_ALL: "none", GraphOptimizati
 _EXTERNAL_FILE = "session.optimized_model_external_initializers_file_name"
 _EXTERNAL_BYTES = "session.optimized_model_external_initializers_min_size_in_bytes"
 
-# Options that affect speed or logging but not results: a value other than the default gives a warning.
-_NOT_OBEYED = {
-    "enable_cpu_mem_arena": True,
-    "enable_mem_pattern": True,
-    "enable_mem_reuse": True,
-    "execution_mode": ExecutionMode.ORT_SEQUENTIAL,
-    "execution_order": ExecutionOrder.DEFAULT,
-    "inter_op_num_threads": 0,
-    "log_verbosity_level": 0,
-    "logid": "",
-    "use_deterministic_compute": False,
-}
+# Values beside the defaults with which gantry does what they ask for: nodes follow each other.
+_AS_ASKED = {("inter_op_num_threads", 1)}
 
 
 class SessionOptions:
@@ -68,7 +59,8 @@ class SessionOptions:
 
     intra_op_num_threads: threads of a run; 0 and less: one for each core, or, if use_per_session_threads is False, what
     set_global_thread_pool_sizes was given. graph_optimization_level: a GraphOptimizationLevel.
-    enable_profiling: measure the time of each node; end_profiling() writes it to a file whose name starts with profile_file_prefix.
+    enable_profiling: measure the time of each node; end_profiling(), or the session's end, writes it to a file whose name starts with
+    profile_file_prefix.
     log_severity_level: from 3 (error) on, InferenceSession does not warn of options without effect; -1: as set_default_logger_severity.
     optimized_model_filepath: writes the model there as gantry.write_optimized does, when a session is made. Other attributes have no effect,
     and InferenceSession warns if one is not at its default.
@@ -76,39 +68,36 @@ class SessionOptions:
     >>> options = SessionOptions(); options.intra_op_num_threads = 2
     """
 
-    __slots__ = (
-        "_entries",
-        "_dimensions",
-        "_initializers",
-        "_libraries",
-        "_loading",
-        "_providers",
-        "enable_profiling",
-        "graph_optimization_level",
-        "intra_op_num_threads",
-        "log_severity_level",
-        "optimized_model_filepath",
-        "profile_file_prefix",
-        "use_per_session_threads",
-        *_NOT_OBEYED,
-    )
+    enable_profiling = CheckedOption(False)
+    graph_optimization_level = CheckedOption(GraphOptimizationLevel.ORT_ENABLE_ALL)
+    intra_op_num_threads = CheckedOption(0)
+    log_severity_level = CheckedOption(-1)
+    optimized_model_filepath = CheckedOption("")
+    profile_file_prefix = CheckedOption("onnxruntime_profile_")
+    use_per_session_threads = CheckedOption(True)
+    # These have an effect on speed or logging but not on results.
+    enable_cpu_mem_arena = CheckedOption(True)
+    enable_mem_pattern = CheckedOption(True)
+    enable_mem_reuse = CheckedOption(True)
+    execution_mode = CheckedOption(ExecutionMode.ORT_SEQUENTIAL)
+    execution_order = CheckedOption(ExecutionOrder.DEFAULT)
+    inter_op_num_threads = CheckedOption(0)
+    log_verbosity_level = CheckedOption(0)
+    logid = CheckedOption("")
+    use_deterministic_compute = CheckedOption(False)
+    _NOT_OBEYED = (enable_cpu_mem_arena, enable_mem_pattern, enable_mem_reuse, execution_mode, execution_order, inter_op_num_threads,
+                   log_verbosity_level, logid, use_deterministic_compute)
+
+    __slots__ = ("_dimensions", "_entries", "_initializers", "_libraries", "_loading", "_providers", "checked_values")
 
     def __init__(self) -> None:
+        self.checked_values: dict[str, Any] = {}
         self._entries: dict[str, str] = {}
         self._dimensions: dict[str, int] = {}
         self._initializers: dict[str, Any] = {}
         self._libraries: list[str] = []
         self._loading = CancelToken()
         self._providers: list[tuple[str, dict[str, str]]] = []
-        self.enable_profiling = False
-        self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
-        self.intra_op_num_threads = 0
-        self.log_severity_level = -1
-        self.optimized_model_filepath = ""
-        self.profile_file_prefix = "onnxruntime_profile_"
-        self.use_per_session_threads = True
-        for name, value in _NOT_OBEYED.items():
-            setattr(self, name, value)
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Stored, but without effect, with a warning, except for those about external initializers of optimized_model_filepath."""
@@ -177,8 +166,14 @@ class SessionOptions:
         return bool(self._providers)
 
     def register_custom_ops_library(self, path: Any) -> None:
-        """Adds the operators of a library that is made for ONNX Runtime; a session opens it. They run on the CPU."""
-        self._libraries.append(os.fspath(path))
+        """Adds the operators of a library that is made for ONNX Runtime; a session opens it. They run on the CPU.
+
+        NotFoundError: there is no such file. A name without a folder is searched for as the dynamic linker does.
+        """
+        library = os.fsdecode(path)
+        if os.path.dirname(library) and not os.path.exists(library):
+            raise NotFoundError(f"register_custom_ops_library: expected a library, found no file {library}")
+        self._libraries.append(library)
 
     def providers(self) -> list[tuple[str, dict[str, str]]]:
         """(name, options) of each add_provider."""
@@ -198,7 +193,7 @@ class SessionOptions:
 
     def config(self) -> dict[str, Any]:
         """gantry's configuration for the supported options."""
-        return self.config_at(GraphOptimizationLevel(self.graph_optimization_level))
+        return self.config_at(self.graph_optimization_level)
 
     def config_at(self, level: GraphOptimizationLevel) -> dict[str, Any]:
         """As config(), with this level in place of graph_optimization_level."""
@@ -217,7 +212,8 @@ class SessionOptions:
 
     def not_obeyed(self) -> list[str]:
         """The options, with their values, that have no effect here."""
-        changed = [f"{name}={getattr(self, name)!r}" for name, value in _NOT_OBEYED.items() if getattr(self, name) != value]
+        values = ((option, option.__get__(self)) for option in self._NOT_OBEYED)
+        changed = [f"{option.name}={value!r}" for option, value in values if value != option.default and (option.name, value) not in _AS_ASKED]
         return changed + [f"{key}={value!r}" for key, value in self._entries.items() if key not in (_EXTERNAL_FILE, _EXTERNAL_BYTES)]
 
 
@@ -229,14 +225,16 @@ class RunOptions:
     >>> session.run(None, {"x": x}, RunOptions())
     """
 
-    __slots__ = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "token", "_adapters", "_entries")
+    log_severity_level = CheckedOption(-1)
+    log_verbosity_level = CheckedOption(0)
+    logid = CheckedOption("")
+    only_execute_path_to_fetches = CheckedOption(False)
+
+    __slots__ = ("_adapters", "_entries", "checked_values", "token")
 
     def __init__(self) -> None:
+        self.checked_values: dict[str, Any] = {}
         self.token = CancelToken()
-        self.log_severity_level = -1
-        self.log_verbosity_level = 0
-        self.logid = ""
-        self.only_execute_path_to_fetches = False
         self._adapters: list[LoraAdapter] = []
         self._entries: dict[str, str] = {}
 

@@ -43,8 +43,8 @@ def has_collective_ops() -> bool:
 
 def set_default_logger_severity(severity: int) -> None:
     """How much is written to standard error: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal. As gantry.set_log_level, which has no level fatal."""
-    if not 0 <= severity < len(_LEVELS):
-        raise gantry.InvalidArgumentError(f"severity: expected 0 (verbose) to 4 (fatal), found {severity}")
+    if severity not in range(len(_LEVELS)):
+        raise gantry.InvalidArgumentError(f"severity: expected 0 (verbose) to 4 (fatal), found {severity!r}")
     gantry.set_log_level(_LEVELS[severity])
 
 

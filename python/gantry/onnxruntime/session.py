@@ -2,10 +2,9 @@
 """InferenceSession."""
 
 import dataclasses
-import itertools
-import json
 import os
 import time
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,15 +15,13 @@ from gantry.onnxruntime import plugins
 from gantry.onnxruntime.binding import IOBinding
 from gantry.onnxruntime.names import type_name
 from gantry.onnxruntime.options import RunOptions, SessionOptions
+from gantry.onnxruntime.profile_file import ProfileFile
 from gantry.onnxruntime.providers import HOST, Choice, choose, provider_of, requested
 from gantry.onnxruntime.values import OrtValue, as_text
 from gantry.onnxruntime.warning import warn
 from gantry.run_future import threads
 
 __all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "OrtEpAssignedNode", "OrtEpAssignedSubgraph"]
-
-_numbers = itertools.count()  # of the process's profiles, whose files must not overwrite each other
-
 
 @dataclasses.dataclass(frozen=True)
 class NodeArg:
@@ -80,6 +77,8 @@ class InferenceSession:
     (name, options) with the option "device_id", most preferred first; nodes that one refuses go to the next, and to the CPU last. The provider of a
     registered library has its own options too. A missing provider gives a warning and is skipped. disabled_optimizers, enable_fallback: no effect.
 
+    gantry_session: the gantry.Session that runs the model.
+
     Raises gantry.Error; gantry.onnxruntime.capi.onnxruntime_pybind11_state has its classes under ONNX Runtime's names.
 
     >>> InferenceSession("model.onnx", providers=[("CUDAExecutionProvider", {"device_id": 1}), "CPUExecutionProvider"])
@@ -99,6 +98,10 @@ class InferenceSession:
             raise InvalidArgumentError(f"sess_options: expected SessionOptions, found a {type(sess_options).__name__}")
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._model = path_or_bytes
+        # Programs read these two of ONNX Runtime's class.
+        self._model_path = os.fsdecode(path_or_bytes) if isinstance(path_or_bytes, (str, os.PathLike)) else None
+        self._model_bytes = path_or_bytes if isinstance(path_or_bytes, bytes) else None
+        self._profile_file: ProfileFile | None = None
         not_obeyed = self._options.not_obeyed()
         if disabled_optimizers:
             not_obeyed.append(f"disabled_optimizers={sorted(disabled_optimizers)}")
@@ -127,12 +130,18 @@ class InferenceSession:
         ep_options = {choice.name: choice.plugin_options for choice in chosen if choice.plugin_options is not None}
         if ep_options:
             config.setdefault("providers", {}).setdefault("options", {}).update(plugins.config(ep_options)["options"])
-        self._session = gantry.Session(self._model, config=config, profile=self._options.enable_profiling,
+        self.gantry_session = gantry.Session(self._model, config=config, profile=self._options.enable_profiling,
                                        initializers=self._options.initializers(), cancel=self._options.loading_token())
         self._providers = list(dict.fromkeys(choice.name for choice in chosen))
         self._provider_options = {choice.name: {"device_id": choice.device.split(":")[1], **(choice.plugin_options or {})} for choice in reversed(chosen)}
         self._names = {choice.device: choice.name for choice in chosen}
         self._started = time.time_ns()
+        if self._profile_file:
+            self._profile_file.write()
+            self._profile_file = None
+        if self._options.enable_profiling:
+            self._profile_file = ProfileFile(self.gantry_session, self._options.profile_file_prefix)
+            weakref.finalize(self, self._profile_file.write)  # as ONNX Runtime, where the program does not end profiling itself
 
     def enable_fallback(self) -> None:
         """Has no effect: a run that fails on a device is not retried on another one."""
@@ -154,8 +163,8 @@ class InferenceSession:
         if run_options is not None:
             feed |= run_options.adapter_inputs()
         token = run_options.token if run_options is not None else None
-        names = [info.name for info in self._session.outputs]
-        results = self._session.run(feed, list(output_names) if output_names else None, cancel=token)
+        names = [info.name for info in self.gantry_session.outputs]
+        results = self.gantry_session.run(feed, list(output_names) if output_names else None, cancel=token)
         return [results[name] for name in (output_names or names)]
 
     def run_async(
@@ -194,7 +203,7 @@ class InferenceSession:
 
     def io_binding(self) -> IOBinding:
         """Inputs and outputs bound once for many runs; see run_with_iobinding."""
-        return IOBinding(self._session, self)
+        return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Runs with bound inputs and outputs. Outputs that are bound to memory are written there.
@@ -213,14 +222,14 @@ class InferenceSession:
         return self._input_args(required=True)
 
     def get_outputs(self) -> list[NodeArg]:
-        return self._node_args(self._session.outputs)
+        return self._node_args(self.gantry_session.outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """Initializers that the model also lists as inputs, from IR version 4 on: a run may override their values."""
         return self._input_args(required=False)
 
     def _input_args(self, required: bool) -> list[NodeArg]:
-        return self._node_args([info for info in self._session.inputs if info.required == required])
+        return self._node_args([info for info in self.gantry_session.inputs if info.required == required])
 
     def _node_args(self, infos: Iterable[gantry.ValueInfo]) -> list[NodeArg]:
         return [NodeArg(info.name, type_name(info.kind, info.dtype), list(info.shape or [])) for info in infos]
@@ -234,7 +243,7 @@ class InferenceSession:
 
     def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
         """An entry for each node that a run computes, in the main graph and in bodies, with the provider of its device."""
-        rows = self._session.placement.nodes
+        rows = self.gantry_session.placement.nodes
         return [OrtEpAssignedSubgraph(self._names.get(row.device, provider_of(row.device)), OrtEpAssignedNode(row.node, row.domain, row.op_type)) for row in rows]
 
     def get_session_options(self) -> SessionOptions:
@@ -249,18 +258,11 @@ class InferenceSession:
     def end_profiling(self) -> str:
         """Writes a trace file and returns its name: one event for each node, with its time over all runs in microseconds.
 
-        Raises InvalidArgumentError if the session was made without enable_profiling.
+        Without a call the file is written when the session ends. "" and a warning: it was made without enable_profiling, or this was called before.
         """
-        events = []
-        start = 0.0
-        for row in self._session.profile():
-            events.append({"name": row.node, "cat": "Node", "ph": "X", "pid": os.getpid(), "tid": 0, "ts": start, "dur": row.total_ns / 1000,
-                           "args": {"op_name": row.op_type, "provider": row.provider, "device": row.device, "runs": row.runs}})
-            start += row.total_ns / 1000
-        name = f"{self._options.profile_file_prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}_{os.getpid()}_{next(_numbers)}.json"
-        with open(name, "w", encoding="utf-8") as file:
-            json.dump(events, file)
-        self._session.reset_profile()
+        name = self._profile_file.write() if self._profile_file else ""
+        if not name:
+            warn("end_profiling: no effect, " + ("the profile was written before" if self._profile_file else "the session options have enable_profiling=False"))
         return name
 
     def get_profiling_start_time_ns(self) -> int:

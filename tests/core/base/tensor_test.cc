@@ -52,6 +52,9 @@ TEST(Tensor, BorrowedMemoryIsUsedInPlace) {
   EXPECT_EQ(memory[0], 9);
   test::expect_error(Code::kInvalidArgument, {"int64[3]"},
                      [&] { Tensor::borrow(DType::kInt64, {3}, memory.data(), 16); });
+  test::expect_error(Code::kInvalidArgument, {"int64[2]", "null"},
+                     [] { Tensor::borrow(DType::kInt64, {2}, nullptr, 16); });
+  EXPECT_EQ(Tensor::borrow(DType::kInt64, {0}, nullptr, 0).element_count(), 0);
 }
 
 TEST(Tensor, NothingIsNothing) {

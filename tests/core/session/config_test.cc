@@ -112,9 +112,6 @@ TEST(Config, ShowsWhatIsNoJson) {
       {"c.json:2:14: not valid JSON: ", "\n      \"threads\": two\n", "\n                 ^"}, [] {
         Config::parse({{"runtime", "{\"session\": {\n  \"threads\": two\n}}", "c.json"}});
       });
-  test::expect_error(Code::kInvalidArgument, {"empty.json:1:1: not valid JSON"}, [] {
-    Config::parse({{"runtime", "", "empty.json"}});
-  });
 }
 
 struct Wrong {
@@ -173,6 +170,12 @@ TEST(Config, RefusesWhatIsWrong) {
     parts.emplace_back("configuration (runtime)");
     test::expect_error(wrong.code, parts, [&] { parse(wrong.text); });
   }
+}
+
+TEST(Config, AFileWithoutItsTextIsNoEmptyConfiguration) {
+  test::expect_error(Code::kInvalidArgument, {"c.json", "empty text", "read_config()"}, [] {
+    Config::parse({{"runtime", "", "c.json"}});
+  });
 }
 
 TEST(Config, AWrongChoiceIsOneProblem) {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "expect_error.h"
 #include "model_text.h"
 
 namespace gantry {
@@ -66,6 +67,24 @@ TEST_F(RunAsyncTest, ErrorsAreThoseOfARun) {
   EXPECT_THROW(session_.run_async({{"x", of(1)}}, {.cancel = nullptr, .timeout_ns = 0}).get(),
                Error);
   EXPECT_EQ(first(session_.run_async({{"x", of(1)}}).get()), -2);  // and the next is well
+}
+
+TEST_F(RunAsyncTest, WhatIsEmptyIsRefused) {
+  const std::function<void(std::vector<Tensor>, std::exception_ptr)> none;
+  test::expect_error(Code::kInvalidArgument, {"run_async", "empty"}, [&] {
+    session_.run_async({{"x", of(1)}}, none);
+  });
+  Binding binding(session_);
+  const Binding owner_of_binding = std::move(binding);
+  const Session owner = std::move(session_);
+  // NOLINTBEGIN(bugprone-use-after-move): what is asked for
+  test::expect_error(Code::kInvalidArgument, {"expected a binding"}, [&] { binding.run(); });
+  test::expect_error(Code::kInvalidArgument, {"expected a session"}, [&] {
+    static_cast<void>(session_.run({{"x", of(1)}}));
+  });
+  test::expect_error(Code::kInvalidArgument, {"expected a session"},
+                     [&] { static_cast<void>(session_.inputs()); });
+  // NOLINTEND(bugprone-use-after-move)
 }
 
 TEST_F(RunAsyncTest, TheDestructorWaits) {

@@ -203,7 +203,7 @@ def test_the_page(tmp_path):
     examples = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     assert len(examples) == 2
     shutil.copy(model, tmp_path / "model.onnx")
-    for example, placement in zip(examples, ("session.placement", "session._session.placement"), strict=True):
+    for example, placement in zip(examples, ("session.placement", "session.gantry_session.placement"), strict=True):
         script = example.replace("/opt/ep/libvendor_ep.so", LIBRARY) + f"print({{node.device for node in {placement}.nodes}})"
         done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
         assert done.stdout == "{'ORT:0'}\n"
