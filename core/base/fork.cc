@@ -3,31 +3,124 @@
 
 #include <gantry/error.h>
 
+#include <array>
 #include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <string_view>
+#include <sys/syscall.h>
+#include <thread>
+#include <unistd.h>
+
+#include "base/descriptor.h"
 
 namespace gantry {
 namespace {
 
+std::atomic<int> activities{0};
+std::atomic<bool> is_forking{false};
 std::atomic<bool> forked{false};
+std::atomic<uint32_t> generation{0};
+bool is_quiet = false;  // written before a fork, read after it, by the forking thread
+
+// How long a fork waits for the pool's workers, which spin for a moment after a run.
+constexpr std::chrono::milliseconds kPatience{20};
+constexpr std::chrono::microseconds kTick{200};
+
+// Whether a thread of this process is blocked in the kernel, as the third field of its stat tells.
+bool is_asleep(const char* thread) {
+  std::array<char, 64> path = {};
+  std::snprintf(path.data(), path.size(), "/proc/self/task/%s/stat", thread);
+  const Descriptor file(open(path.data(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return errno == ENOENT;  // it has ended
+  std::array<char, 256> text = {};
+  const ssize_t size = read(file.get(), text.data(), text.size());
+  if (size <= 0) return true;  // likewise
+  const std::string_view stat(text.data(), static_cast<size_t>(size));
+  const size_t name_end = stat.rfind(')');  // the name may have blanks and brackets
+  const char state = name_end + 2 < stat.size() ? stat[name_end + 2] : 'R';
+  return state == 'S' || state == 'Z' || state == 'X';
+}
+
+bool are_others_asleep() {
+  DIR* const threads = opendir("/proc/self/task");
+  if (!threads) return false;
+  const long self = syscall(SYS_gettid);
+  bool all = true;
+  while (const dirent* entry = readdir(threads)) {
+    const long thread = std::strtol(entry->d_name, nullptr, 10);
+    if (thread != 0 && thread != self && !is_asleep(entry->d_name)) {
+      all = false;
+      break;
+    }
+  }
+  closedir(threads);
+  return all;
+}
+
+// A worker that is blocked in the kernel holds no lock of the pool, and with no activity nobody
+// wakes it.
+bool wait_for_quiet() {
+  if (activities.load() != 0) return false;
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!are_others_asleep()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(kTick);
+  }
+  return true;
+}
+
+void end_forking() {
+  is_forking.store(false);
+  is_forking.notify_all();
+}
+
+void before_fork() {
+  is_forking.store(true);
+  is_quiet = wait_for_quiet();
+}
+
+void in_child() {
+  ++generation;
+  if (!is_quiet) forked.store(true);
+  end_forking();
+}
 
 }  // namespace
 
+// Either before_fork() sees the activity, or the activity sees the fork.
+Activity::Activity() noexcept {
+  while (true) {
+    ++activities;
+    if (!is_forking.load()) return;
+    --activities;
+    is_forking.wait(true);
+  }
+}
+
+Activity::~Activity() { --activities; }
+
 void watch_forks() {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+  static const int registered = pthread_atfork(before_fork, end_forking, in_child);
   if (registered != 0)
     throw Error(Code::kOutOfMemory, "no memory to watch for forks of the process");
 }
 
 bool is_forked() noexcept { return forked.load(std::memory_order_relaxed); }
 
+uint32_t fork_generation() noexcept { return generation.load(std::memory_order_relaxed); }
+
 void require_not_forked() {
   if (is_forked()) {
-    throw Error(
-        Code::kUnavailable,
-        "this process was forked from one that had opened gantry's providers, whose threads and "
-        "devices stayed in the parent; start workers with spawn instead of fork, or fork before "
-        "the first session");
+    throw Error(Code::kUnavailable,
+                "this process was forked from one in which threads of gantry or of the application "
+                "were at work, and what they held stays locked here; start workers with spawn "
+                "instead of fork, or fork while nothing runs");
   }
 }
 

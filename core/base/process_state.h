@@ -4,13 +4,13 @@
 //
 // Exit: the objects are never destroyed, since static runtimes, threads and providers may use them
 // until the process ends; the system frees their memory.
-// Fork: the child has copies of the objects but none of the threads. Once a provider has been
-// opened, base/fork refuses every session and run in the child. Inherited objects that the child
-// destroys are leaked: a thread that the child does not have may have held their locks.
+// Fork: the child has copies of the objects but none of the threads. If something was going on in
+// the parent, base/fork refuses every session and run in the child, and what the child destroys is
+// leaked: a thread that the child does not have may have held its locks.
 //
 // Flags and counters, atomics in their sources: base/thread_pool (runs of several threads),
 // base/trace (the number of the last trace), plugin/device_health (a device is blocked),
-// base/fork (this is a child), base/file_watch (mapped ranges, which a signal handler reads),
+// base/fork (activities, a fork that is going on, this is a child), base/file_watch (mapped ranges, which a signal handler reads),
 // plugin/host_functions (bytes that providers hold),
 // plugin/huge_pages (time of the last slow allocation). Made once and then constant: the schemas
 // that models use (onnx/schema/schema_store), the out-of-memory error (plugin/error).

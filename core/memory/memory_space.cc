@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/fork.h"
 #include "base/value.h"
 #include "plugin/provider.h"
 
@@ -81,11 +80,11 @@ void* MemorySpace::try_allocate(uint64_t size_bytes, std::string& failure) const
 
 void MemorySpace::free(void* memory, uint64_t size_bytes) const noexcept {
   if (!memory) return;
-  if (is_forked()) {  // the device and the arena are the parent's
-    if (!api && !state_->arena) std::free(memory);
+  if (is_hung() || is_elsewhere()) return;  // the device and the arena are the parent's
+  if (is_forked()) {
+    std::free(memory);
     return;
   }
-  if (is_hung()) return;
   if (api) {
     api->memory_free(device, memory);
   } else if (state_->arena) {

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "base/assert.h"
+#include "base/fork.h"
 #include "base/mutex.h"
 #include "plugin/device_health.h"
 #include "plugin/error.h"
@@ -92,6 +93,10 @@ class MemorySpace {
 
   [[nodiscard]] const std::string& name() const { return state_->name; }
   [[nodiscard]] bool is_hung() const { return state_->health && state_->health->is_hung(); }
+  /// True in a forked child of the process that made it, if it is no heap memory.
+  [[nodiscard]] bool is_elsewhere() const {
+    return (api || state_->arena) && state_->process.is_elsewhere();
+  }
   [[nodiscard]] DeviceHealth* health() const { return state_->health.get(); }
   [[nodiscard]] uint64_t used() const { return state_->used; }
   /// Null: not shared with a worker process.
@@ -107,6 +112,7 @@ class MemorySpace {
  private:
   struct State {
     std::string name;
+    ProcessBound process;
     std::shared_ptr<DeviceHealth> health;
     std::shared_ptr<MemoryBudget> budget;
     std::atomic<uint64_t> used{0};

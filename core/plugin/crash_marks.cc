@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <new>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -61,6 +62,15 @@ MarkFile* map_file(const std::string& path) {
   return nullptr;
 }
 
+// A forked child marks nothing: the file tells of its parent. Its cells become memory of the
+// child's own, for execution contexts have their addresses.
+void detach_in_child() {
+  MarkFile* const file = marks().file.load();
+  if (file == &marks().nowhere) return;
+  static_cast<void>(mmap(file, sizeof(MarkFile), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+}
+
 void begin(Marks& all, const std::string& folder) GANTRY_REQUIRES(all.mutex) {
   all.has_begun = true;
   const fs::path place = fs::path(folder) / kMarkFolder;
@@ -77,6 +87,7 @@ void begin(Marks& all, const std::string& folder) GANTRY_REQUIRES(all.mutex) {
               std::min(state.boot.size(), file->boot.size() - 1));
   file->memory_kills = state.memory_kills.value_or(MarkFile::kNotKnown);
   std::atexit(remove_file);
+  static_cast<void>(pthread_atfork(nullptr, nullptr, detach_in_child));
   all.file.store(file);
 }
 

@@ -47,7 +47,7 @@ void free_slot(const std::string& key) {
 void warn_of_leaks(const std::string& name) {
   OpenProviders& all = open_providers();
   const MutexLock lock(all.mutex);
-  if (!all.slots.empty() || is_forked()) return;
+  if (!all.slots.empty() || fork_generation() != 0) return;
   const uint64_t left = provider_bytes();
   const uint64_t known = std::exchange(all.left_bytes, left);
   if (left <= known) return;

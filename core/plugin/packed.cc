@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/fork.h"
 #include "base/mutex.h"
 #include "base/process_state.h"
 #include "plugin/packed_memory.h"
@@ -92,6 +93,7 @@ void note(const Key& key, const PackedEntry& entry) {
 
 const void* acquire_packed(const uint8_t key[32], uint64_t size_bytes,
                            void (*fill)(void* arg, void* target), void* arg) {
+  const Activity activity;
   Packed& all = packed();
   Key wanted;
   std::copy(key, key + wanted.size(), wanted.begin());

@@ -279,7 +279,9 @@ gantry_device* PluginProvider::open_device(uint32_t index) {
 DeviceInfo PluginProvider::info(uint32_t index) const {
   DeviceInfo info = devices_[index].info;
   std::string reason;
-  if (!health_[index]->is_good()) {
+  if (is_elsewhere()) {
+    reason = "this process was forked from the one that opened its provider";
+  } else if (!health_[index]->is_good()) {
     reason = health_[index]->reason();
   } else if (isolated_) {
     reason = isolated_->blocked();
@@ -292,8 +294,8 @@ DeviceInfo PluginProvider::info(uint32_t index) const {
 }
 
 void PluginProvider::close() {
-  // A forked child does not have the provider's threads, and would wait for them for ever.
-  if (is_forked()) return;
+  // A forked child does not have the provider's threads, and could wait for them for ever.
+  if (process_.is_elsewhere()) return;
   const CallMark mark(mark_, MarkedCall::kDestroy);
   {
     const MutexLock lock(mutex_);

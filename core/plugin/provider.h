@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fork.h"
 #include "base/mutex.h"
 #include "plugin/crash_marks.h"
 #include "plugin/device_health.h"
@@ -81,6 +82,10 @@ class PluginProvider {
   [[nodiscard]] const std::vector<PluginDevice>& devices() const { return devices_; }
   /// The proxy of a provider in a process of its own; null: the provider runs in this process.
   [[nodiscard]] const IsolatedProvider* isolated() const { return isolated_.get(); }
+  /// True in a forked child of the process that opened it, unless it survives forks.
+  [[nodiscard]] bool is_elsewhere() const {
+    return process_.is_elsewhere() && (isolated_ || !manifest_.survives_fork);
+  }
   /// The provider's number in crash marks.
   [[nodiscard]] MarkNumber mark() const { return mark_; }
   /// The state of a device; the same object as long as the provider is open.
@@ -104,6 +109,7 @@ class PluginProvider {
   void close();
 
   Manifest manifest_;
+  ProcessBound process_;
   std::string options_;
   std::string library_;
   MarkNumber mark_ = 0;

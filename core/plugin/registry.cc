@@ -179,6 +179,7 @@ void ProviderRegistry::check_rivals(ProviderCandidate& candidate) const {
 
 void ProviderRegistry::add(gantry_provider_entry entry, const std::string& manifest) {
   require_not_forked();
+  const Activity activity;
   const MutexLock lock(mutex_);
   if (!entry)
     throw Error(Code::kInvalidArgument, "add_provider: expected an entry function, found null");
@@ -267,6 +268,7 @@ std::vector<std::string> ProviderRegistry::device_types() {
 
 std::vector<ProviderReport> ProviderRegistry::report(bool open) {
   if (open) require_not_forked();
+  const Activity activity;
   const MutexLock lock(mutex_);
   if (open) open_all_and_check_parts();
   return make_report().providers;
@@ -274,6 +276,7 @@ std::vector<ProviderReport> ProviderRegistry::report(bool open) {
 
 std::string ProviderRegistry::report_json(bool open) {
   if (open) require_not_forked();
+  const Activity activity;
   const MutexLock lock(mutex_);
   if (open) open_all_and_check_parts();
   return to_json(make_report());

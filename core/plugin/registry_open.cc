@@ -277,6 +277,7 @@ void require_time(const ProviderReport& row) {
 
 std::vector<DeviceProvider> ProviderRegistry::find(const Device& device) {
   require_not_forked();
+  const Activity activity;
   const LoadLock lock(mutex_, "device \"" + device.to_string() + "\" was asked for");
   const std::vector<ProviderCandidate*> candidates = candidates_of(device.type);
   if (candidates.empty()) fail_unknown_type(device);
@@ -367,6 +368,7 @@ void ProviderRegistry::fail_not_ready(const Device& device,
 
 std::vector<DeviceInfo> ProviderRegistry::devices() {
   require_not_forked();
+  const Activity activity;
   const MutexLock lock(mutex_);
   open_all();
   require_strict();

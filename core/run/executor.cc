@@ -9,10 +9,10 @@
 #include <unordered_map>
 
 #include "base/elements.h"
-#include "base/fork.h"
 #include "base/process_state.h"
 #include "base/thread_pool.h"
 #include "plugin/isolation/shared_tensor.h"
+#include "plugin/provider.h"
 #include "run/resident.h"
 
 namespace gantry {
@@ -149,10 +149,27 @@ bool Executor::is_exposed(const gantry_value& input) const {
   return false;
 }
 
+// In a forked child: providers that say so run there, others stayed in the parent.
+void Executor::require_providers_here() const {
+  for_each_step(*program_, [](const Step& step, const std::string&, uint32_t) {
+    if (!step.owner || !step.owner->is_elsewhere()) return;
+    throw Error(Code::kUnavailable,
+                step.label +
+                    ": this process was forked from the one that made the session, and "
+                    "provider \"" +
+                    step.provider +
+                    "\" stayed there; make the session in this process, or start workers with "
+                    "spawn instead of fork");
+  });
+}
+
 void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
                    const RunOptions& options, const MakeOutput* make, std::atomic<uint64_t>* mark,
                    std::span<const uint8_t> on_device) {
   require_not_forked();
+  if (process_.is_elsewhere()) [[unlikely]]
+    require_providers_here();
+  const Activity activity;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool is_safe = inputs[i]->kind == GANTRY_KIND_TENSOR &&
                          inputs[i]->dtype != DType::kBool && !is_exposed(*inputs[i]);

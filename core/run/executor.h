@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/fork.h"
 #include "base/mutex.h"
 #include "gantry/session.h"
 #include "program/program.h"
@@ -73,6 +74,7 @@ class Executor {
   /// Whether the tensor may hold indices and is in memory that a worker process can write: the
   /// worker could change an index while a kernel uses it.
   [[nodiscard]] bool is_exposed(const gantry_value& input) const;
+  void require_providers_here() const;
   void execute(ExecutionContext& context, std::span<const ValueRef> inputs,
                std::span<ValueRef> outputs);
   [[noreturn]] void fail(ExecutionContext& context, std::span<const ValueRef> inputs);
@@ -90,6 +92,7 @@ class Executor {
 
   static constexpr size_t kMostPlans = 16;
 
+  ProcessBound process_;
   std::shared_ptr<const DeviceTable> devices_;
   std::shared_ptr<const Program> program_;
   uint32_t threads_;

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "base/fork.h"
 
 namespace gantry {
 namespace {
@@ -54,7 +53,7 @@ std::shared_ptr<ResidentDevice> device_of_space(const std::shared_ptr<const Devi
 // user of the memory does not race with it.
 void settle(const ResidentDevice& device) noexcept {
   const MemorySpace& space = device.memory();
-  if (!device.was_lent || is_forked() || space.is_hung()) return;
+  if (!device.was_lent || space.is_elsewhere() || space.is_hung()) return;
   try {
     space.check(space.shared_memory->settle(space.device), space.name());
   } catch (const Error&) {  // nothing runs on a lost device; the next call returns its error

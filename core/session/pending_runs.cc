@@ -4,50 +4,70 @@
 #include <system_error>
 #include <utility>
 
-#include "base/fork.h"
 #include "gantry/error.h"
 
 namespace gantry {
 
 PendingRuns::~PendingRuns() {
-  std::vector<std::thread> threads;
+  std::unique_ptr<Queue> queue;
   {
     const MutexLock lock(mutex_);
-    ends_ = true;
-    threads = std::move(threads_);
+    queue = std::move(queue_);
   }
-  changed_.notify_all();
+  if (!queue) return;
+  // A forked child does not have the threads, and their condition variable counts them for ever.
+  if (queue->process.is_elsewhere()) {
+    static_cast<void>(queue.release());
+    return;
+  }
+  std::vector<std::thread> threads;
+  {
+    const MutexLock lock(queue->mutex);
+    queue->ends = true;
+    threads = std::move(queue->threads);
+  }
+  queue->changed.notify_all();
   for (std::thread& thread : threads) thread.join();
+}
+
+PendingRuns::Queue& PendingRuns::queue() {
+  const MutexLock lock(mutex_);
+  if (queue_ && queue_->process.is_elsewhere()) static_cast<void>(queue_.release());
+  if (!queue_) {
+    watch_forks();
+    queue_ = std::make_unique<Queue>();
+  }
+  return *queue_;
 }
 
 void PendingRuns::add(std::function<void()> run) {
   require_not_forked();
-  const MutexLock lock(mutex_);
-  if (idle_ <= waiting_.size() && threads_.size() < most_threads_) {
+  Queue& own = queue();
+  const MutexLock lock(own.mutex);
+  if (own.idle <= own.waiting.size() && own.threads.size() < most_threads_) {
     try {
-      watch_forks();
-      threads_.emplace_back([this] { serve(); });
+      own.threads.emplace_back([&own] { own.serve(); });
     } catch (const std::system_error& error) {
-      if (threads_.empty()) {
+      if (own.threads.empty()) {
         throw Error(Code::kUnavailable, std::string("run_async: no thread can be started (") +
                                             error.what() + "); use run()");
       }
     }
   }
-  waiting_.push_back(std::move(run));
-  changed_.notify_one();
+  own.waiting.push_back(std::move(run));
+  own.changed.notify_one();
 }
 
-void PendingRuns::serve() {
-  const MutexLock lock(mutex_);
+void PendingRuns::Queue::serve() {
+  const MutexLock lock(mutex);
   while (true) {
-    ++idle_;
-    while (waiting_.empty() && !ends_) changed_.wait(mutex_);
-    --idle_;
-    if (waiting_.empty()) return;
-    const std::function<void()> run = std::move(waiting_.front());
-    waiting_.pop_front();
-    const MutexUnlock unlock(mutex_);
+    ++idle;
+    while (waiting.empty() && !ends) changed.wait(mutex);
+    --idle;
+    if (waiting.empty()) return;
+    const std::function<void()> run = std::move(waiting.front());
+    waiting.pop_front();
+    const MutexUnlock unlock(mutex);
     run();
   }
 }

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
+#include "base/fork.h"
 #include "base/mutex.h"
 
 namespace gantry {
@@ -26,15 +28,22 @@ class PendingRuns {
   void add(std::function<void()> run);
 
  private:
-  void serve();
+  struct Queue {
+    void serve();
+
+    ProcessBound process;
+    Mutex mutex;
+    CondVar changed;
+    std::deque<std::function<void()>> waiting GANTRY_GUARDED_BY(mutex);
+    std::vector<std::thread> threads GANTRY_GUARDED_BY(mutex);
+    size_t idle GANTRY_GUARDED_BY(mutex) = 0;
+    bool ends GANTRY_GUARDED_BY(mutex) = false;
+  };
+  Queue& queue();
 
   const size_t most_threads_;
   Mutex mutex_;
-  CondVar changed_;
-  std::deque<std::function<void()>> waiting_ GANTRY_GUARDED_BY(mutex_);
-  std::vector<std::thread> threads_ GANTRY_GUARDED_BY(mutex_);
-  size_t idle_ GANTRY_GUARDED_BY(mutex_) = 0;
-  bool ends_ GANTRY_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<Queue> queue_ GANTRY_GUARDED_BY(mutex_);  // null: nothing has run yet
 };
 
 }  // namespace gantry

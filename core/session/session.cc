@@ -55,6 +55,7 @@ void trim_heap() {
 
 Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOptions& options)
     : subject_(subject_of(source)) {
+  const Activity activity;
   const RunLimits limits(options.cancel, options.timeout_ns);
   const LoadScope scope(&limits);
   Runtime::Impl& shared = runtime.impl();
@@ -277,7 +278,8 @@ void Session::Impl::reset_profile() const {
 }
 
 Session::Impl::~Impl() {
-  if (trace_file_.empty() || !executor) return;
+  // A forked child has a copy of its parent's trace, which the parent writes.
+  if (trace_file_.empty() || !executor || process_.is_elsewhere()) return;
   try {
     write_trace(trace_file_);
   } catch (const std::exception& error) {
@@ -339,7 +341,11 @@ void Session::Impl::check_output(size_t index, const Value& value) const {
 
 Session::Session(Runtime& runtime, const ModelSource& model, const SessionOptions& options)
     : impl_(std::make_unique<Impl>(runtime, model, options)) {}
-Session::~Session() { abandon_if_forked(impl_); }
+Session::~Session() {
+  const Activity activity;
+  abandon_if_forked(impl_);
+  impl_.reset();
+}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&& other) noexcept {
   abandon_if_forked(impl_);

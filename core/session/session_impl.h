@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fork.h"
 #include "base/run_limits.h"
 #include "base/trace.h"
 #include "gantry/session.h"
@@ -84,6 +85,7 @@ class Session::Impl {
   [[nodiscard]] std::vector<ValueInfo> declared_outputs() const;
   void give_back_idle() const noexcept;
   std::string subject_;
+  ProcessBound process_;
   std::filesystem::path trace_file_;  // empty: none
   std::unique_ptr<Trace> trace_;      // declared before the executor, which records in it
   PlannedModel planned_;

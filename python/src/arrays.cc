@@ -205,6 +205,18 @@ nb::object make_array(nb::handle object, const ValueInfo& info) {
       info.dtype == DType::kString)
     return array;
   const nb::object wanted = numpy_dtype_of(info.dtype);
+  const auto is_integer = [](const nb::object& dtype) {
+    const auto kind = nb::cast<std::string>(dtype.attr("kind"));
+    return kind == "i" || kind == "u";
+  };
+  if (is_integer(array.attr("dtype")) && is_integer(wanted)) {
+    try {
+      return numpy().module.attr("asarray")(object, wanted);  // refuses numbers out of its range
+    } catch (nb::python_error& error) {
+      fail(info, "expected " + std::string(to_string(info.dtype)) + ", found " +
+                     described(object) + ": " + text_of(error.value()));
+    }
+  }
   if (!nb::cast<bool>(numpy().module.attr("can_cast")(array.attr("dtype"), wanted, "same_kind"))) {
     fail(info, "expected " + std::string(to_string(info.dtype)) + ", found " + described(object) +
                    " of " + text_of(array.attr("dtype")));

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import warnings
+import weakref
 
 import numpy as np
 import onnx
@@ -287,6 +288,59 @@ def test_the_classes_are_where_editors_import_them_from(ort):
     module = importlib.import_module(f"{ort.__name__}.capi.onnxruntime_inference_collection")
     for name in ("InferenceSession", "IOBinding", "OrtDevice", "OrtValue", "SparseTensor"):
         assert getattr(module, name) is getattr(ort, name)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.bool_])
+def test_capsules_of_dlpack_are_taken(ort, dtype):
+    """As programs use the class of ONNX Runtime's C++ module."""
+    module = importlib.import_module(f"{ort.__name__}.capi._pybind_state").OrtValue
+    array = np.arange(6).reshape(2, 3).astype(dtype)
+    capsule = array.view(np.uint8 if dtype == np.bool_ else dtype).__dlpack__()
+    value = module.from_dlpack(capsule, dtype == np.bool_)
+    np.testing.assert_array_equal(ort.OrtValue(value, array).numpy(), array)
+    assert value.data_type() == ("tensor(bool)" if dtype == np.bool_ else "tensor(float)")
+    np.testing.assert_array_equal(module.from_dlpack(value.to_dlpack(), dtype == np.bool_).numpy(), array)
+
+
+def test_what_is_no_capsule_or_was_taken_is_told():
+    capsule = ONES.__dlpack__()
+    gantry.onnxruntime.OrtValue.from_dlpack(capsule)
+    for wrong in (capsule, 3, None):
+        with pytest.raises(gantry.InvalidArgumentError, match="from_dlpack: expected an object with __dlpack__ or a capsule that nobody has taken"):
+            gantry.onnxruntime.OrtValue.from_dlpack(wrong)
+
+
+def test_small_habits_of_programs(ort):
+    assert str(ort.GraphOptimizationLevel.ORT_ENABLE_ALL) == "GraphOptimizationLevel.ORT_ENABLE_ALL"
+    assert weakref.ref(ort.SessionOptions()) is not None
+    session = ort.InferenceSession(add_model().SerializeToString(), providers=CPU, some_argument=1)
+    assert session.run(None, {"x": ONES, "y": ONES})
+    if ort is gantry.onnxruntime:
+        assert ort.InferenceSession(add_model(), providers="CPUExecutionProvider").get_providers() == ["CPUExecutionProvider"]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_lists_of_integers_are_of_the_declared_type(ort, dtype):
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> g ({dtype}[N] x) => ({dtype}[N] y) {{ y = Identity(x) }}')
+    session = ort.InferenceSession(model.SerializeToString(), providers=CPU)
+    (y,) = session.run(None, {"x": [1, 2]})
+    assert y.dtype == dtype and y.tolist() == [1, 2]
+    if ort is gantry.onnxruntime and np.iinfo(dtype).max < 2**62 and np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        with pytest.raises(gantry.InvalidArgumentError, match=f'"x": expected {dtype}, found .*out of bounds'):
+            session.run(None, {"x": [1, 2**40]})
+
+
+def test_a_profile_is_read_by_onnx_runtimes_reader(tmp_path):
+    reader = pytest.importorskip("onnxruntime.transformers.profile_result_processor")
+    options = gantry.onnxruntime.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "trace")
+    session = gantry.onnxruntime.InferenceSession(add_model().SerializeToString(), options, providers=CPU)
+    for _ in range(20):
+        session.run(None, {"x": ONES, "y": ONES})
+    events = reader.load_profile_json(session.end_profiling())
+    assert any("CPU" in line for line in reader.parse_node_results(events))
+    assert any("Add" in line for line in reader.group_node_results(events))
 
 
 WRONG_OPTIONS = [("intra_op_num_threads", "2"), ("intra_op_num_threads", 2.0), ("execution_mode", "x"), ("enable_profiling", "yes"), ("log_severity_level", "3"),

@@ -33,7 +33,7 @@ def test_members(tmp_path):
     known = set(re.findall(r'"(\w+)"', known[known.index("kMembers = {"):].split("};")[0]))
     assert described == known
     example = json.loads(re.search(r"^```json\n(.*?)^```", PAGE, re.M | re.S)[1])
-    example.update(sha256="0" * 64, threads="own", unload="tested", critical=["abi"], probe={"mode": "never", "timeout_ms": 5}, device_files=["/dev/acme*"], parts=["more.so"], former_names=["old-acme"], widens=["float16"], stand_in=True,
+    example.update(sha256="0" * 64, threads="own", unload="tested", critical=["abi"], probe={"mode": "never", "timeout_ms": 5}, device_files=["/dev/acme*"], parts=["more.so"], former_names=["old-acme"], widens=["float16"], stand_in=True, survives_fork=True,
                    operators=[{"domain": "com.acme", "op_type": "Split", "outputs": [{"like": 0}]}],
                    variants=[{"library": "fast.so", "sha256": "0" * 64, "requires": {"cpu_features": []}}])
     example["requires"] = {"libraries": [], "cpu_features": []}

@@ -15,7 +15,7 @@ from oracle import run_exact_ort
 from small_graph import small_graph
 
 F32, F64, F16, I8, U8, I16, I32, I64 = np.float32, np.float64, np.float16, np.int8, np.uint8, np.int16, np.int32, np.int64
-T = {np.dtype(kind): helper.np_dtype_to_tensor_dtype(np.dtype(kind)) for kind in (F32, F64, F16, I8, U8, I16, I32, I64, np.uint32, np.uint64, bool)}
+T = {np.dtype(kind): helper.np_dtype_to_tensor_dtype(np.dtype(kind)) for kind in (F32, F64, F16, I8, U8, I16, np.uint16, I32, I64, np.uint32, np.uint64, bool)}
 
 
 def generator(seed=0):
@@ -260,6 +260,48 @@ def test_elements_of_4_bits_along_any_axes(kind, zeros, gather, block_axis):
 def test_rows_of_8_bit_floats(kind, block, scales):
     compare("GatherBlockQuantized", {"data": random(4, 32).astype(kind), "indices": np.array([3, 0, -2], I64), "scales": random(*scales)}, [F32], constants=["data", "scales"],
             block_size=block, quantize_axis=1, gather_axis=0)
+
+
+@pytest.mark.parametrize("opset", [13, 19, 21])
+@pytest.mark.parametrize("index", [np.array(2, I64), np.array([2, 0], I64)])
+def test_rows_of_4_bits_in_any_opset(opset, index):
+    data = generator().integers(-8, 8, (6, 16)).astype(ml_dtypes.int4)
+    compare("GatherBlockQuantized", {"data": data, "indices": index, "scales": np.abs(random(6, 1))}, [F32], opset=opset, constants=["data", "scales"], gather_axis=0,
+            quantize_axis=1, block_size=16)
+
+
+@pytest.mark.parametrize("opset", [13, 17, 21])
+@pytest.mark.parametrize("kind", [I16, np.uint16, ml_dtypes.int4, ml_dtypes.uint4])
+@pytest.mark.parametrize("by_axis", [False, True])
+def test_what_quantizers_write_for_4_and_16_bits(opset, kind, by_axis):
+    """Into models of opsets whose own operators have no such types."""
+    info = ml_dtypes.iinfo(kind) if kind in (ml_dtypes.int4, ml_dtypes.uint4) else np.iinfo(kind)
+    scale = np.array([0.1, 0.3], F32) if by_axis else F32(0.1)
+    zero = np.full(np.shape(scale), 1, kind)
+    data = generator().integers(info.min, int(info.max) + 1, (2, 6)).astype(kind)
+    attributes = {"axis": 0} if by_axis else {}
+    compare("DequantizeLinear", {"x": data, "scale": scale, "zero": zero}, [F32], opset=opset, constants=["x", "scale", "zero"], **attributes)
+    if kind in (I16, np.uint16):
+        compare("QuantizeLinear", {"x": random(2, 6) * 9000, "scale": scale, "zero": zero}, [kind], opset=opset, constants=["scale", "zero"], **attributes)
+
+
+@pytest.mark.parametrize("opset", [13, 19, 21])
+def test_scales_in_16_bit_floats(opset):
+    compare("DequantizeLinear", {"x": bytes_of(I8, 2, 6), "scale": F16(0.1), "zero": I8(3)}, [F16], opset=opset, constants=["scale", "zero"])
+
+
+@pytest.mark.parametrize("dtype", [I8, U8])
+@pytest.mark.parametrize("op_type", ["QLinearAdd", "QLinearMul"])
+def test_results_without_a_zero_point_are_of_the_operands_type(op_type, dtype):
+    operands = {"a": bytes_of(dtype, 3, 4), "a_scale": F32(0.1), "a_zero": dtype(3), "b": bytes_of(dtype, 3, 4, seed=1), "b_scale": F32(0.05), "b_zero": dtype(5), "c_scale": F32(0.2)}
+    compare(op_type, operands, [dtype], constants=[name for name in operands if name not in "ab"])
+
+
+@pytest.mark.parametrize("dtype", [F32, F16])
+@pytest.mark.parametrize("has_past", [False, True])
+def test_causal_convolution_begins_with_zeros(dtype, has_past):
+    compare("CausalConvWithState", {"x": random(1, 4, 5, dtype=dtype), "w": random(4, 1, 3, dtype=dtype), "bias": None, "past": random(1, 4, 2, dtype=dtype) if has_past else None},
+            [dtype, dtype], constants=["w"], rtol=1e-2, atol=1e-2)
 
 
 def test_rows_out_of_range_are_zeros():

@@ -44,6 +44,24 @@ for _ in range(3):
     assert "its process" not in done.stderr
 
 
+def test_a_forked_child_is_told_that_the_worker_is_its_parents():
+    program("""
+session = gantry.Session(model)
+run(session)
+if os.fork() == 0:
+    for use in (lambda: run(session), lambda: gantry.Session(model)):
+        try:
+            use()
+        except gantry.UnavailableError as error:
+            assert "forked" in str(error), error
+        else:
+            os._exit(2 if isolated else 0)
+    os._exit(0)
+assert os.wait()[1] == 0
+run(session)
+""")
+
+
 def test_inheritable_descriptors_reach_no_worker():
     program("""
 secret = os.open(sys.executable, os.O_RDONLY)

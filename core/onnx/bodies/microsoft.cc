@@ -38,7 +38,7 @@ enum class Result {
   kOfFirstTypeAndRank,
   kOfSecondType,
   kFloat,
-  kFloatLikeFirst,
+  kOfSecondTypeLikeFirst,
   kBytesLikeFirst,
   kEmbedding
 };
@@ -141,7 +141,7 @@ constexpr std::array<MicrosoftOperator, 12> kMicrosoftOperators = {{
     {R"(DequantizeLinear <axis: int = 1> (X, X_scale, X_zero_point) => (Y) {
       Y = DequantizeLinear<axis: int = @axis>(X, X_scale, X_zero_point)
     })",
-     Result::kFloatLikeFirst},
+     Result::kOfSecondTypeLikeFirst},
     {R"(QuantizeLinear <axis: int = 1> (X, Y_scale, Y_zero_point) => (Y) {
       Y = QuantizeLinear<axis: int = @axis>(X, Y_scale, Y_zero_point)
     })",
@@ -242,8 +242,8 @@ onnx::InferenceFunction inference_of(Result result) {
       case Result::kFloat:
         onnx::updateOutputElemType(context, 0, onnx::TensorProto::FLOAT);
         return;
-      case Result::kFloatLikeFirst:
-        onnx::updateOutputElemType(context, 0, onnx::TensorProto::FLOAT);
+      case Result::kOfSecondTypeLikeFirst:
+        onnx::propagateElemTypeFromInputToOutput(context, 1, 0);
         propagate_shape(context, 0);
         return;
       case Result::kBytesLikeFirst:
@@ -327,11 +327,51 @@ bool turn_channels(const onnx::FunctionBodyBuildContext& context, onnx::Function
   return true;
 }
 
+// True if ai.onnx quantizes that type, or has scales of it, from opset 21 on alone.
+bool is_quantized_later(int type) {
+  constexpr std::array kTypes = {onnx::TensorProto::INT16,   onnx::TensorProto::UINT16,
+                                 onnx::TensorProto::INT4,    onnx::TensorProto::UINT4,
+                                 onnx::TensorProto::FLOAT16, onnx::TensorProto::BFLOAT16};
+  return std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
+}
+
+// True if the model's opset lacks what the body quantizes. The body is asked for again then, for an
+// opset that has it.
+bool needs_later_opset(const onnx::FunctionProto& function,
+                       const onnx::FunctionBodyBuildContext& context) {
+  const auto& nodes = function.node();
+  const bool quantizes = std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
+    return node.op_type() == "DequantizeLinear" || node.op_type() == "QuantizeLinear";
+  });
+  if (!quantizes || onnx_opset_of(context) >= 21) return false;
+  for (int i = 0; i < function.input_size(); ++i) {
+    if (context.hasInput(i) && is_quantized_later(type_of(context, i))) return true;
+  }
+  return false;
+}
+
+bool is_absent_input(const onnx::FunctionProto& function,
+                     const onnx::FunctionBodyBuildContext& context, const std::string& name) {
+  const auto& inputs = function.input();
+  const auto found = std::find(inputs.begin(), inputs.end(), name);
+  return found != inputs.end() && !context.hasInput(static_cast<int>(found - inputs.begin()));
+}
+
+// Adds a zero point of that type for a QuantizeLinear that has none: it would quantize to uint8.
+void add_zero_point(onnx::NodeProto& quantize, int type, onnx::FunctionProto& body) {
+  onnx::FunctionBuilder(body).Add("no_zero_point = Constant<value_float = 0.0>()");
+  onnx::NodeProto zero = body.node(body.node_size() - 1);
+  body.mutable_node()->RemoveLast();
+  settle_number(zero, type, body);
+  quantize.set_input(2, zero.output(0));
+}
+
 // The body for a node; false: there is none for it.
 bool build(const onnx::FunctionProto& function, const onnx::FunctionBodyBuildContext& context,
            onnx::FunctionProto& body) {
   body = function;
   body.clear_node();
+  if (needs_later_opset(function, context)) return false;
   const int type = type_of_first(context);
   const bool is_narrow = type != 0 && type != onnx::TensorProto::FLOAT;
   std::vector<std::string> absent;  // absent inputs, and values computed from them
@@ -351,6 +391,11 @@ bool build(const onnx::FunctionProto& function, const onnx::FunctionBodyBuildCon
       if (is_absent(name)) name.clear();
     }
     settle_attributes(function, context, node);
+    const bool is_result_of_first = function.name().starts_with("QLinear") &&
+                                    function.name() != "QLinearWhere" &&
+                                    node.op_type() == "QuantizeLinear" && type != 0;
+    if (is_result_of_first && is_absent_input(function, context, node.input(2)))
+      add_zero_point(node, type, body);
     const bool is_addition = node.input_size() == 2 && node.input(1) == "addend";
     if (is_addition && !context.hasInput(1)) {
       node.set_op_type("Identity");

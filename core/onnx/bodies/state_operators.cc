@@ -62,7 +62,8 @@ bool build_conv(const BodyContext& context, BodyText& body) {
   body.ints("one", {1});
   body.ints("zero", {0});
   body.ints("end", {int64_t{1} << 62});
-  body.number("nothing", 0.0F);
+  body.number("nothing_in_floats", 0.0F);
+  body.add("nothing = Cast<to = " + std::to_string(type_of(context, 0)) + ">(nothing_in_floats)");
   inward("x", "input");
   if (context.hasInput(3)) {
     add_past(body, "last_state", "past_state", window);

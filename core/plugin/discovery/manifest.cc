@@ -25,10 +25,10 @@ using nlohmann::json;
 constexpr int kManifestVersion = 1;
 
 const std::vector<std::string> kMembers = {
-    "manifest_version", "name",     "vendor",       "version",  "library",      "abi",
-    "devices",          "priority", "requires",     "options",  "threads",      "unload",
-    "critical",         "sha256",   "variants",     "probe",    "device_files", "parts",
-    "widens",           "stand_in", "former_names", "operators"};
+    "manifest_version", "name",     "vendor",        "version",      "library",      "abi",
+    "devices",          "priority", "requires",      "options",      "threads",      "unload",
+    "critical",         "sha256",   "variants",      "probe",        "device_files", "parts",
+    "widens",           "stand_in", "survives_fork", "former_names", "operators"};
 
 void check_version(const ManifestReader& reader, const json& root) {
   const json& version = reader.need("/manifest_version", std::to_string(kManifestVersion));
@@ -194,11 +194,11 @@ void read_former_names(const ManifestReader& reader, Manifest& manifest) {
   }
 }
 
-void read_stand_in(const ManifestReader& reader, Manifest& manifest) {
-  const json* given = reader.find("/stand_in");
-  if (!given) return;
-  if (!given->is_boolean()) reader.fail("/stand_in", "true or false", describe_json(*given));
-  manifest.is_stand_in = given->get<bool>();
+bool read_flag(const ManifestReader& reader, const std::string& pointer) {
+  const json* given = reader.find(pointer);
+  if (!given) return false;
+  if (!given->is_boolean()) reader.fail(pointer, "true or false", describe_json(*given));
+  return given->get<bool>();
 }
 
 void read_rest(const ManifestReader& reader, Manifest& manifest) {
@@ -227,7 +227,8 @@ void read_rest(const ManifestReader& reader, Manifest& manifest) {
   } else {
     manifest.operators = read_operators(reader, manifest.warnings);
   }
-  read_stand_in(reader, manifest);
+  manifest.is_stand_in = read_flag(reader, "/stand_in");
+  manifest.survives_fork = read_flag(reader, "/survives_fork");
   read_former_names(reader, manifest);
   manifest.parts = reader.libraries("/parts", manifest.library_hints);
   read_probe(reader, manifest);

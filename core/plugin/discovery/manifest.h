@@ -57,6 +57,7 @@ struct Manifest {
   std::vector<DType> widens;
   std::vector<DeclaredOperator> operators;  ///< of its own domains, with their types
   bool has_operators_by_options = false;    ///< declared_operators.h: opened only for its options
+  bool survives_fork = false;               ///< forked children may use it
   bool is_stand_in = false;                 ///< its devices emulate others for tests
   std::string options_schema;               ///< JSON Schema of the options, as text
   std::string text;                         ///< the whole manifest

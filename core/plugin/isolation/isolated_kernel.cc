@@ -90,7 +90,7 @@ class IsolatedKernel {
 
   ~IsolatedKernel() {
     // In a forked child the worker belongs to the parent.
-    if (is_forked()) return;
+    if (process_.is_elsewhere()) return;
     try {
       is_going_ = true;
       if (const BackgroundWork building = begun(); building.valid()) building.wait();
@@ -381,6 +381,7 @@ class IsolatedKernel {
     if (value.dtype == DType::kBool) make_plain_bools(made->data, made->size_bytes);
   }
 
+  ProcessBound process_;
   IsolatedProvider& provider_;
   uint32_t device_;
   std::string options_;

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "base/fork.h"
 #include "base/log.h"
 #include "plugin/error.h"
 #include "plugin/isolation/graph_message.h"
@@ -87,7 +86,7 @@ IsolatedProvider::~IsolatedProvider() { close(); }
 
 void IsolatedProvider::close() noexcept {
   // In a forked child the worker belongs to the parent.
-  if (is_forked()) return;
+  if (process_.is_elsewhere()) return;
   try {
     is_closing_ = true;
     BackgroundWork starting;

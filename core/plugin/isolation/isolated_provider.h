@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fork.h"
 #include "base/mutex.h"
 #include "plugin/isolation/background_work.h"
 #include "plugin/isolation/constant_store.h"
@@ -93,6 +94,7 @@ class IsolatedProvider {
   CrashCounter crash_counter_;
   std::shared_ptr<SharedArena> arena_;
   std::shared_ptr<ConstantStore> constants_;
+  ProcessBound process_;
   Mutex mutex_;
   Worker worker_ GANTRY_GUARDED_BY(mutex_);
   bool is_open_ GANTRY_GUARDED_BY(mutex_) = false;     // whether `worker_` has opened the provider

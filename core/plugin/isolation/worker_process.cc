@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include <utility>
 
-#include "base/fork.h"
 #include "plugin/child_process.h"
 #include "plugin/isolation/worker_environment.h"
 
@@ -235,7 +234,7 @@ void WorkerProcess::fail_ended(const char* why) {
 // for how_it_ended(); may be empty.
 void WorkerProcess::reap(std::string_view why) {
   // In a forked child of the application the worker belongs to the parent, which still uses it.
-  if (is_forked()) {
+  if (process_.is_elsewhere()) {
     has_ended_.store(true);
     return;
   }
@@ -256,7 +255,7 @@ void WorkerProcess::reap(std::string_view why) {
 
 void WorkerProcess::finish(int64_t timeout_ms) noexcept {
   boot_.reset();
-  if (!has_ended() && !is_forked())
+  if (!has_ended() && !process_.is_elsewhere())
     static_cast<void>(child_.has_ended(static_cast<int>(timeout_ms)));
   reap({});
 }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/fork.h"
 #include "base/mutex.h"
 #include "plugin/child_process.h"
 #include "plugin/isolation/isolation.h"
@@ -98,6 +99,7 @@ class WorkerProcess {
 
   Descriptor boot_;  // new channels are sent over it; closing it ends the worker
   ChildWatch child_;
+  ProcessBound process_;
   std::atomic<bool> has_ended_ = false;
   std::atomic<int> calls_ = 0;  // number of calls that wait for an answer
   std::atomic<uint64_t> last_call_ = 0;

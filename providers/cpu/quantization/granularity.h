@@ -98,7 +98,7 @@ class Granularity {
   void split(sdk::Shape x, sdk::Shape scale, int axis, int64_t block, const std::string& label) {
     const int64_t inner = x.count(axis + 1, x.rank);
     const int64_t blocks = block > 0 ? (x[axis] + block - 1) / block : x[axis];
-    bool fits = scale.rank == 1 ? scale[0] == x[axis] : true;
+    bool fits = block > 0 || scale.rank != 1 || scale[0] == x[axis];
     for (int i = 0; block > 0 && i < x.rank; ++i) fits &= scale[i] == (i == axis ? blocks : x[i]);
     if (!fits) fail(x, scale, axis, block, label);
     extent_ = std::max<int64_t>(x[axis] * inner, 1);

@@ -21,8 +21,11 @@
 namespace gantry::x86 {
 namespace {
 
-/// The node's attributes and the extents of its weights.
+/// The node's attributes and the extents of its weights. With one spatial axis of open extent there
+/// is a second one of extent 1 behind it, in tensors too (extended()): oneDNN prepares code for
+/// each position of the last axis, which takes seconds for a sound's time.
 struct ConvTransposeShape {
+  bool has_extra_axis = false;
   Window window;
   Dims output_padding;
   Dims weights;       ///< [I, O, kernel...]
@@ -50,6 +53,7 @@ struct ConvTransposeShape {
         output_padding.size() != spatial_rank() ||
         (source.extent(1) >= 0 && source.extent(1) != weights[0]))
       fault = "its shapes do not fit each other";
+    if (fault.empty() && spatial_rank() == 1 && source.extent(2) < 0) add_axis();
     for (size_t i = 0; fault.empty() && i < spatial_rank(); ++i) {
       // oneDNN has no output padding: it is subtracted from the padding, which must not be
       // negative.
@@ -59,6 +63,15 @@ struct ConvTransposeShape {
   }
 
   [[nodiscard]] size_t spatial_rank() const { return weights.size() - 2; }
+  /// The rank of the node's tensors.
+  [[nodiscard]] int rank() const {
+    return static_cast<int>(weights.size()) - (has_extra_axis ? 1 : 0);
+  }
+  /// The extents of one of the node's tensors, as the other functions take them.
+  [[nodiscard]] Dims extended(Dims dims) const {
+    if (has_extra_axis) dims.push_back(1);
+    return dims;
+  }
 
   /// [N, O, spatial...]; an extent is 0 or less if padding removes the whole output.
   [[nodiscard]] Dims output_of(const Dims& input) const {
@@ -77,6 +90,18 @@ struct ConvTransposeShape {
   }
   [[nodiscard]] int64_t pad_end(size_t axis) const {
     return window.pads_end[axis] - output_padding[axis];
+  }
+
+ private:
+  void add_axis() {
+    has_extra_axis = true;
+    weights.push_back(1);
+    output_padding.push_back(0);
+    window.kernel.push_back(1);
+    window.strides.push_back(1);
+    window.dilations.push_back(1);
+    window.pads_begin.push_back(0);
+    window.pads_end.push_back(0);
   }
 };
 
@@ -107,19 +132,19 @@ class ConvTransposeKernel final : public sdk::Kernel {
   void run(sdk::Call& call) const override {
     auto& cache = static_cast<PlanCache<TransposedPlan>&>(*call.context());
     const sdk::Shape input = call.shape(slots_.source);
-    if (input.rank != static_cast<int>(shape_.weights.size()) || input[1] != shape_.weights[0]) {
+    if (input.rank != shape_.rank() || input[1] != shape_.weights[0]) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT, label_ + ": the input was expected to have rank " +
-                                                    std::to_string(shape_.weights.size()) +
-                                                    " and " + std::to_string(shape_.weights[0]) +
+                                                    std::to_string(shape_.rank()) + " and " +
+                                                    std::to_string(shape_.weights[0]) +
                                                     " channels on axis 1");
     }
     const int threads = call.thread_count();
     cache.key.assign(input.data, input.data + input.rank);
     cache.key.push_back(threads);
     TransposedPlan& plan = cache.get([&] {
-      return make_plan({input.data, input.data + input.rank});
+      return make_plan(shape_.extended({input.data, input.data + input.rank}));
     });
-    const sdk::Shape output(plan.output.data(), static_cast<int>(plan.output.size()));
+    const sdk::Shape output(plan.output.data(), shape_.rank());
     gantry_tensor& target = call.output(slots_.target, dtype_of(fusion_.target.type()), output);
     if (plan.is_empty) return;
     FusedTensors tensors;
@@ -216,11 +241,12 @@ class ConvTransposeKernel final : public sdk::Kernel {
 
   void pack(const KernelArgs& args) {
     const sdk::ValueView source = args.index.value(fusion_.sources[0].value);
-    Dims input;
+    Dims input;  // extents that the model leaves open are guessed
     for (int i = 0; i < source.rank(); ++i) {
       const int64_t guess = i == 0 ? 1 : i == 1 ? shape_.weights[0] : kGuessedExtent;
       input.push_back(source.extent(i) > 0 ? source.extent(i) : guess);
     }
+    input = shape_.extended(input);
     const auto layout = [&] {
       WeightsLayout chosen;
       with_threads(args.threads(), [&] {
@@ -228,9 +254,9 @@ class ConvTransposeKernel final : public sdk::Kernel {
       });
       return chosen;
     };
-    constexpr std::array kTags = {Tag::bac, Tag::bacd, Tag::bacde};
+    constexpr std::array kTags = {Tag::bacd, Tag::bacde};  // of two and three axes
     packed_.pack(args.index.host(), args.choices, layout,
-                 {{weight_dims(), fusion_.weights_type(), kTags.at(shape_.spatial_rank() - 1)},
+                 {{weight_dims(), fusion_.weights_type(), kTags.at(shape_.spatial_rank() - 2)},
                   args.index.value(fusion_.weights).constant()->data,
                   fusion_.epilogue.scale,
                   1,

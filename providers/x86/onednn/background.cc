@@ -36,11 +36,13 @@ class BackgroundCompiler::Thread {
   void expect_stop() { is_waited_for_ = true; }
 
   void begin_compiling() {
+    if (is_forked()) return;
     const sdk::MutexLock lock(mutex_);
     ++compiling_;
   }
 
   void end_compiling() {
+    if (is_forked()) return;
     const sdk::MutexLock lock(mutex_);
     ++compiled_;
     if (--compiling_ > 0 || pieces_.empty() || is_stopped_ || is_working_) return;
@@ -54,6 +56,7 @@ class BackgroundCompiler::Thread {
   }
 
   void add(const std::shared_ptr<Piece>& piece) {
+    if (is_forked()) return;
     const sdk::MutexLock lock(mutex_);
     if (!is_stopped_) pieces_.push_back(piece);
   }

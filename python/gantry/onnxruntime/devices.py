@@ -27,6 +27,13 @@ _HOST, _GPU = 0, 1
 _TYPES = {_HOST: "cpu", _GPU: "cuda", 3: "npu", 4: "dml"}
 
 
+class NamedNumber(enum.IntEnum):
+    """An enumeration of ONNX Runtime's: a number whose text is its name."""
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+
 class OrtDevice:
     """A device of gantry by a type's name and a number: "cuda" and 1 is CUDA:1. Taken wherever a device_type is.
 
@@ -80,7 +87,7 @@ class OrtDevice:
         return f"OrtDevice({self.name}:{self._id})"
 
 
-class OrtExecutionProviderDevicePolicy(enum.IntEnum):
+class OrtExecutionProviderDevicePolicy(NamedNumber):
     DEFAULT = 0
     PREFER_CPU = 1
     PREFER_NPU = 2
@@ -90,7 +97,7 @@ class OrtExecutionProviderDevicePolicy(enum.IntEnum):
     MIN_OVERALL_POWER = 6
 
 
-class OrtHardwareDeviceType(enum.IntEnum):
+class OrtHardwareDeviceType(NamedNumber):
     CPU = 0
     GPU = 1
     NPU = 2
@@ -118,13 +125,13 @@ class OrtEpDevice:
     device: OrtHardwareDevice
 
 
-class OrtAllocatorType(enum.IntEnum):
+class OrtAllocatorType(NamedNumber):
     INVALID = -1
     ORT_DEVICE_ALLOCATOR = 0
     ORT_ARENA_ALLOCATOR = 1
 
 
-class OrtMemType(enum.IntEnum):
+class OrtMemType(NamedNumber):
     CPU_INPUT = -2
     CPU_OUTPUT = -1
     CPU = -1

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """SessionOptions and RunOptions: the options that gantry supports, and warnings for the others."""
 
-import enum
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +10,7 @@ from gantry import CancelToken
 from gantry.errors import InvalidArgumentError, NotFoundError
 from gantry.onnxruntime.adapters import LoraAdapter
 from gantry.onnxruntime.checked_option import CheckedOption
-from gantry.onnxruntime.devices import OrtEpDevice, OrtExecutionProviderDevicePolicy, OrtHardwareDeviceType
+from gantry.onnxruntime.devices import NamedNumber, OrtEpDevice, OrtExecutionProviderDevicePolicy, OrtHardwareDeviceType
 from gantry.onnxruntime.process import global_threads
 from gantry.onnxruntime.providers import get_ep_devices
 from gantry.onnxruntime.values import OrtValue
@@ -19,7 +18,7 @@ from gantry.onnxruntime.values import OrtValue
 __all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
 
 
-class GraphOptimizationLevel(enum.IntEnum):
+class GraphOptimizationLevel(NamedNumber):
     """How much of a graph may be rewritten. gantry has three levels: none, basic, and everything above."""
 
     ORT_DISABLE_ALL = 0
@@ -29,14 +28,14 @@ class GraphOptimizationLevel(enum.IntEnum):
     ORT_ENABLE_ALL = 99
 
 
-class ExecutionMode(enum.IntEnum):
+class ExecutionMode(NamedNumber):
     """gantry runs nodes one after the other, each on all threads: ORT_SEQUENTIAL."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
-class ExecutionOrder(enum.IntEnum):
+class ExecutionOrder(NamedNumber):
     """In which order nodes run that do not wait for each other; gantry's is DEFAULT."""
 
     DEFAULT = 0
@@ -88,7 +87,7 @@ class SessionOptions:
     _NOT_OBEYED = (enable_cpu_mem_arena, enable_mem_pattern, enable_mem_reuse, execution_mode, execution_order, inter_op_num_threads,
                    log_verbosity_level, logid, use_deterministic_compute)
 
-    __slots__ = ("_dimensions", "_entries", "_initializers", "_libraries", "_loading", "_providers", "checked_values")
+    __slots__ = ("_dimensions", "_entries", "_initializers", "_libraries", "_loading", "_providers", "checked_values", "__weakref__")
 
     def __init__(self) -> None:
         self.checked_values: dict[str, Any] = {}

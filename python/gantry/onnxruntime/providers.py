@@ -74,7 +74,9 @@ def requested(providers: Any, provider_options: Any) -> list[tuple[str, dict[str
     """(name, options) of each requested provider, in order."""
     if providers is None:
         return []
-    if isinstance(providers, str) or not isinstance(providers, Sequence):
+    if isinstance(providers, str):
+        providers = [providers]
+    if not isinstance(providers, Sequence):
         raise InvalidArgumentError(f"providers: expected a list of names or of (name, options), found a {type(providers).__name__}")
     if provider_options is not None and len(provider_options) != len(providers):
         raise InvalidArgumentError(f"provider_options: expected one dict for each of the {len(providers)} providers, found "

@@ -75,7 +75,8 @@ class InferenceSession:
 
     path_or_bytes: a path, the bytes of a model, or an onnx.ModelProto. sess_options: see SessionOptions. providers: names, or
     (name, options) with the option "device_id", most preferred first; nodes that one refuses go to the next, and to the CPU last. The provider of a
-    registered library has its own options too. A missing provider gives a warning and is skipped. disabled_optimizers, enable_fallback: no effect.
+    registered library has its own options too. A missing provider gives a warning and is skipped. disabled_optimizers, enable_fallback and arguments of
+    other names: no effect.
 
     gantry_session: the gantry.Session that runs the model.
 
@@ -93,6 +94,7 @@ class InferenceSession:
         *,
         disabled_optimizers: Iterable[str] | None = None,
         enable_fallback: int = 1,
+        **unknown: Any,
     ) -> None:
         if sess_options is not None and not isinstance(sess_options, SessionOptions):
             raise InvalidArgumentError(f"sess_options: expected SessionOptions, found a {type(sess_options).__name__}")
@@ -105,6 +107,7 @@ class InferenceSession:
         not_obeyed = self._options.not_obeyed()
         if disabled_optimizers:
             not_obeyed.append(f"disabled_optimizers={sorted(disabled_optimizers)}")
+        not_obeyed += [f"{name}={value!r}" for name, value in unknown.items()]
         if not_obeyed and not self._options.is_quiet():
             warn(f"no effect of the session options {', '.join(not_obeyed)}")
         if self._options.optimized_model_filepath:
@@ -140,7 +143,7 @@ class InferenceSession:
             self._profile_file.write()
             self._profile_file = None
         if self._options.enable_profiling:
-            self._profile_file = ProfileFile(self.gantry_session, self._options.profile_file_prefix)
+            self._profile_file = ProfileFile(self.gantry_session, self._options.profile_file_prefix, self._names)
             weakref.finalize(self, self._profile_file.write)  # as ONNX Runtime, where the program does not end profiling itself
 
     def enable_fallback(self) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from gantry._core import Tensor, allocate_on, dtype_name, dtype_number, numpy_dtype
 from gantry.errors import InvalidArgumentError
 from gantry.onnxruntime.devices import OrtDevice
+from gantry.onnxruntime.dlpack_capsule import DlpackCapsule
 from gantry.onnxruntime.names import type_name
 from gantry.onnxruntime.sparse import SparseTensor
 
@@ -47,8 +48,9 @@ class OrtValue:
     >>> OrtValue.ortvalue_from_numpy(x, "cuda", 0).data_type()
     """
 
-    def __init__(self, value: Any) -> None:
-        self._value = value
+    def __init__(self, value: Any, numpy_obj: Any = None) -> None:
+        """OrtValue(ortvalue, numpy_obj) is the form with which ONNX Runtime wraps one of its C++ module: the same value."""
+        self._value: Any = value._value if isinstance(value, OrtValue) else value
 
     @classmethod
     def ortvalue_from_numpy(cls, numpy_obj: np.ndarray[Any, Any], device_type: str | OrtDevice = "cpu", device_id: int = 0) -> "OrtValue":
@@ -86,9 +88,15 @@ class OrtValue:
         return cls.ortvalue_from_numpy(np.zeros(tuple(shape), element_dtype(element_type)), device_type, device_id)
 
     @classmethod
-    def from_dlpack(cls, data: Any, /) -> "OrtValue":
-        """An OrtValue that shares the memory of an object with __dlpack__. Device memory is imported by the session that binds or runs it."""
-        return cls(data if tuple(data.__dlpack_device__()) != _HOST else np.from_dlpack(data))
+    def from_dlpack(cls, data: Any, is_bool_tensor: bool = False, /) -> "OrtValue":
+        """An OrtValue that shares the memory of an object with __dlpack__, or of a capsule. is_bool_tensor: its uint8 elements are bools, which DLPack
+        did not have for long. Device memory is imported by the session that binds or runs it.
+        """
+        source = data if hasattr(data, "__dlpack__") else DlpackCapsule(data)
+        if tuple(source.__dlpack_device__()) != _HOST:
+            return cls(source)
+        array: np.ndarray[Any, Any] = np.from_dlpack(source)
+        return cls(array.view(np.bool_) if is_bool_tensor else array)
 
     @classmethod
     def ort_value_from_sparse_tensor(cls, sparse_tensor: SparseTensor) -> "OrtValue":
@@ -172,6 +180,11 @@ class OrtValue:
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._value.__dlpack__(**options)
+
+    def to_dlpack(self) -> Any:
+        """A capsule that shares the value's memory; of a read-only array, which DLPack cannot tell, that of a copy."""
+        is_read_only = isinstance(self._value, np.ndarray) and not self._value.flags.writeable
+        return (self._value.copy() if is_read_only else self).__dlpack__()
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device: tuple[int, int] = self._value.__dlpack_device__()

@@ -61,6 +61,17 @@ def test_quantize_and_back(type_name, float_name, shape, axis, block):
     compare(z, back)
 
 
+def test_blocks_of_the_only_axis():
+    x, scale = np.array([1, -2, 3, 4, -5, 6, 7], np.float32), np.array([0.5, 1, 2], np.float32)
+    expected = np.rint(x / np.repeat(scale, 3)[:7]).astype(np.int8)
+    for axis in (0, -1):
+        attributes = {"axis": axis, "block_size": 3}
+        _, _, (y,) = run("QuantizeLinear", [x, scale, np.zeros(3, np.int8)], [element_type(expected)], 21, attributes)
+        compare(y, expected)
+        _, _, (z,) = run("DequantizeLinear", [expected, scale], [element_type(x)], 21, attributes)
+        compare(z, expected * np.repeat(scale, 3)[:7])
+
+
 SHARES = [
     ((7, 1100), 1, 32),  # the last of a row is shorter than a vector
     ((7, 1100), 1, 300),

@@ -49,6 +49,13 @@ TEST(Manifest, ReadsDeviceFiles) {
   EXPECT_TRUE(manifest.warnings.empty());
 }
 
+TEST(Manifest, MaySayThatAForkedChildMayUseIt) {
+  json with = good();
+  EXPECT_FALSE(parse_manifest(with.dump(), "cuda.json").survives_fork);
+  with["survives_fork"] = true;
+  EXPECT_TRUE(parse_manifest(with.dump(), "cuda.json").survives_fork);
+}
+
 TEST(Manifest, MaySayThatItsDevicesStandInForOthers) {
   json with = good();
   EXPECT_FALSE(parse_manifest(with.dump(), "cuda.json").is_stand_in);
@@ -194,6 +201,7 @@ TEST(Manifest, RefusesWrongMembers) {
       {"/device_files", json{"/dev/m*"}, Code::kInvalidArgument, {"/device_files/0", "memory"}},
       {"/widens", "float16", Code::kInvalidArgument, {"/widens", "the string"}},
       {"/stand_in", "yes", Code::kInvalidArgument, {"/stand_in", "true or false"}},
+      {"/survives_fork", 1, Code::kInvalidArgument, {"/survives_fork", "true or false"}},
       {"/widens", json{"float16", "float64"}, Code::kInvalidArgument, {"/widens/1", "\"float64\""}},
       {"/operators", "Split", Code::kInvalidArgument, {"/operators", "by_options"}},
       {"/operators", 7, Code::kInvalidArgument, {"/operators", "an array of operators"}},
