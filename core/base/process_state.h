@@ -10,8 +10,8 @@
 //
 // Flags and counters, atomics in their sources: base/thread_pool (runs of several threads),
 // base/trace (the number of the last trace), plugin/device_health (a device is blocked),
-// base/fork (activities, a fork that is going on, this is a child), base/file_watch (mapped ranges, which a signal handler reads),
-// plugin/host_functions (bytes that providers hold),
+// base/fork (activities, a fork that is going on, this is a child), base/file_watch (mapped ranges,
+// which a signal handler reads), plugin/host_functions (bytes that providers hold),
 // plugin/huge_pages (time of the last slow allocation). Made once and then constant: the schemas
 // that models use (onnx/schema/schema_store), the out-of-memory error (plugin/error).
 #pragma once

@@ -213,8 +213,8 @@ nb::object make_array(nb::handle object, const ValueInfo& info) {
     try {
       return numpy().module.attr("asarray")(object, wanted);  // refuses numbers out of its range
     } catch (nb::python_error& error) {
-      fail(info, "expected " + std::string(to_string(info.dtype)) + ", found " +
-                     described(object) + ": " + text_of(error.value()));
+      fail(info, "expected " + std::string(to_string(info.dtype)) + ", found " + described(object) +
+                     ": " + text_of(error.value()));
     }
   }
   if (!nb::cast<bool>(numpy().module.attr("can_cast")(array.attr("dtype"), wanted, "same_kind"))) {
