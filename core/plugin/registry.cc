@@ -222,15 +222,18 @@ void ProviderRegistry::warn_of_variables() {
   for (const std::string& slip : environment_.slips)
     log_->write(LogLevel::kWarning, "collected", slip);
   std::vector<std::string> names;
+  std::vector<const Manifest*> manifests;
   for (const auto& candidate : candidates_) {
-    if (!candidate->manifest.name.empty()) names.push_back(candidate->manifest.name);
+    if (candidate->manifest.name.empty()) continue;
+    names.push_back(candidate->manifest.name);
+    manifests.push_back(&candidate->manifest);
   }
   const auto expect_provider = [&](const char* variable, const std::string& name) {
     // Patterns may match nothing on this machine.
     if (name.find_first_of("*?") != std::string::npos) return;
     const bool is_there =
-        std::any_of(candidates_.begin(), candidates_.end(),
-                    [&](const auto& candidate) { return candidate->manifest.is_called(name); });
+        std::any_of(manifests.begin(), manifests.end(),
+                    [&](const Manifest* manifest) { return manifest->is_called(name); });
     if (is_there) return;
     log_->write(LogLevel::kWarning, "collected",
                 std::string(variable) + ": no provider of the name \"" + name +
