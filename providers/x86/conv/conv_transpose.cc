@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // ConvTranspose (ai.onnx 1, 11, 22) of f32 or int8 with constant weights and one group,
-// channels-last, with the epilogue of a convolution.
-#include <gantry/sdk/error.h>
-
+// channels-last, with the epilogue of a convolution, and the list of ConvTranspose implementations.
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <functional>
-#include <numeric>
 #include <vector>
 
 #include "conv/conv_shape.h"
+#include "conv/conv_transpose_shape.h"
+#include "conv/implementations.h"
 #include "fuse/constants.h"
 #include "fuse/kernels.h"
 #include "int8/widened_layer.h"
@@ -20,90 +18,6 @@
 
 namespace gantry::x86 {
 namespace {
-
-/// The node's attributes and the extents of its weights. With one spatial axis of open extent there
-/// is a second one of extent 1 behind it, in tensors too (extended()): oneDNN prepares code for
-/// each position of the last axis, which takes seconds for a sound's time.
-struct ConvTransposeShape {
-  bool has_extra_axis = false;
-  Window window;
-  Dims output_padding;
-  Dims weights;       ///< [I, O, kernel...]
-  std::string fault;  ///< why the provider refuses it; empty: it does not
-
-  explicit ConvTransposeShape(const GraphIndex& index, uint32_t root) {
-    const sdk::NodeView node = index.node(root);
-    const sdk::ValueView source = node.input(0);
-    const sdk::ValueView constant = node.input(1);
-    const int rank = source.rank();
-    if (rank < 3 || rank > 5 || constant.rank() != rank) {
-      fault = "only inputs of rank 3 to 5 are taken, and weights of the same";
-      return;
-    }
-    for (int i = 0; i < rank; ++i) weights.push_back(constant.extent(i));
-    window.kernel.assign(weights.begin() + 2, weights.end());
-    output_padding = node.get_ints("output_padding", Dims(spatial_rank(), 0));
-    fault = window.read(node, spatial_rank());
-    if (!fault.empty()) return;
-    if (*std::min_element(weights.begin(), weights.end()) < 1) fault = "the weights are empty";
-    if (node.get_int("group", 1) != 1) fault = "only one group is taken";
-    if (window.automatic != Window::Auto::kNone || !node.get_ints("output_shape", {}).empty())
-      fault = "the padding follows from the output's shape";
-    if (!std::equal(window.kernel.begin(), window.kernel.end(), weights.begin() + 2) ||
-        output_padding.size() != spatial_rank() ||
-        (source.extent(1) >= 0 && source.extent(1) != weights[0]))
-      fault = "its shapes do not fit each other";
-    if (fault.empty() && spatial_rank() == 1 && source.extent(2) < 0) add_axis();
-    for (size_t i = 0; fault.empty() && i < spatial_rank(); ++i) {
-      // oneDNN has no output padding: it is subtracted from the padding, which must not be
-      // negative.
-      if (output_padding[i] < 0 || output_padding[i] > window.pads_end[i])
-        fault = "more is added to the output than the padding takes away";
-    }
-  }
-
-  [[nodiscard]] size_t spatial_rank() const { return weights.size() - 2; }
-  /// The rank of the node's tensors.
-  [[nodiscard]] int rank() const {
-    return static_cast<int>(weights.size()) - (has_extra_axis ? 1 : 0);
-  }
-  /// The extents of one of the node's tensors, as the other functions take them.
-  [[nodiscard]] Dims extended(Dims dims) const {
-    if (has_extra_axis) dims.push_back(1);
-    return dims;
-  }
-
-  /// [N, O, spatial...]; an extent is 0 or less if padding removes the whole output.
-  [[nodiscard]] Dims output_of(const Dims& input) const {
-    Dims output = {input[0], weights[1]};
-    for (size_t i = 0; i < spatial_rank(); ++i) {
-      const int64_t extent =
-          (input[i + 2] - 1) * window.strides[i] + window.dilations[i] * (window.kernel[i] - 1) + 1;
-      output.push_back(input[i + 2] < 1 ? 0 : extent - window.pads_begin[i] - pad_end(i));
-    }
-    return output;
-  }
-  /// Most multiply-adds of an output element.
-  [[nodiscard]] int64_t products() const {
-    return std::accumulate(window.kernel.begin(), window.kernel.end(), weights[0],
-                           std::multiplies<>());
-  }
-  [[nodiscard]] int64_t pad_end(size_t axis) const {
-    return window.pads_end[axis] - output_padding[axis];
-  }
-
- private:
-  void add_axis() {
-    has_extra_axis = true;
-    weights.push_back(1);
-    output_padding.push_back(0);
-    window.kernel.push_back(1);
-    window.strides.push_back(1);
-    window.dilations.push_back(1);
-    window.pads_begin.push_back(0);
-    window.pads_end.push_back(0);
-  }
-};
 
 /// The plan for an input shape and a number of threads.
 struct TransposedPlan {
@@ -119,7 +33,6 @@ class ConvTransposeKernel final : public sdk::Kernel {
   explicit ConvTransposeKernel(const KernelArgs& args)
       : fusion_(args.fusion),
         shape_(args.index, fusion_.root),
-        label_(args.index.node(fusion_.root).label()),
         slots_(args),
         rescaling_(fusion_, 1) {
     pack(args);
@@ -132,19 +45,14 @@ class ConvTransposeKernel final : public sdk::Kernel {
   void run(sdk::Call& call) const override {
     auto& cache = static_cast<PlanCache<TransposedPlan>&>(*call.context());
     const sdk::Shape input = call.shape(slots_.source);
-    if (input.rank != shape_.rank() || input[1] != shape_.weights[0]) {
-      throw sdk::Error(GANTRY_INVALID_ARGUMENT, label_ + ": the input was expected to have rank " +
-                                                    std::to_string(shape_.rank()) + " and " +
-                                                    std::to_string(shape_.weights[0]) +
-                                                    " channels on axis 1");
-    }
+    shape_.check_input(input);
     const int threads = call.thread_count();
     cache.key.assign(input.data, input.data + input.rank);
     cache.key.push_back(threads);
     TransposedPlan& plan = cache.get([&] {
-      return make_plan(shape_.extended({input.data, input.data + input.rank}));
+      return make_plan({input.data, input.data + input.rank});
     });
-    const sdk::Shape output(plan.output.data(), shape_.rank());
+    const sdk::Shape output(plan.output.data(), static_cast<int>(plan.output.size()));
     gantry_tensor& target = call.output(slots_.target, dtype_of(fusion_.target.type()), output);
     if (plan.is_empty) return;
     FusedTensors tensors;
@@ -153,11 +61,7 @@ class ConvTransposeKernel final : public sdk::Kernel {
     tensors.target = target.data;
     tensors.target_elements = output.element_count();
     if (slots_.addend >= 0) {
-      if (call.shape(slots_.addend) != output) {
-        throw sdk::Error(
-            GANTRY_INVALID_ARGUMENT,
-            label_ + ": the tensor added to the result has another shape than the result");
-      }
+      shape_.check_addend(call.shape(slots_.addend), output);
       tensors.addend = call.input(slots_.addend).data;
     }
     tensors.is_target_inner = plan.is_target_inner;
@@ -188,7 +92,7 @@ class ConvTransposeKernel final : public sdk::Kernel {
           desc_f32({shape_.weights[1]}, Tag::a), desc_of(output, true, fusion_.target.type()),
           window.strides, dilations, window.pads_begin, pads_end, attr);
     };
-    return {best_implementation(label_, described), post_ops.addend_argument};
+    return {best_implementation(shape_.label, described), post_ops.addend_argument};
   }
 
   [[nodiscard]] TransposedPlan make_plan(const Dims& input) const {
@@ -214,7 +118,7 @@ class ConvTransposeKernel final : public sdk::Kernel {
     fused.target = Operand::output(desc_of(plan.output, slots_.target_is_formatted, target),
                                    desc_of(plan.output, true, target));
     fused.scratchpad = Scratchpad(described.primitive.scratchpad_desc());
-    fused.launch = Launch(label_, dnnl::deconvolution_forward(described.primitive),
+    fused.launch = Launch(shape_.label, dnnl::deconvolution_forward(described.primitive),
                           {{DNNL_ARG_SRC, fused.source.memory()},
                            {DNNL_ARG_WEIGHTS, packed_.in(WeightsLayout::of(described.primitive))},
                            {DNNL_ARG_BIAS, bias_},
@@ -241,12 +145,11 @@ class ConvTransposeKernel final : public sdk::Kernel {
 
   void pack(const KernelArgs& args) {
     const sdk::ValueView source = args.index.value(fusion_.sources[0].value);
-    Dims input;  // extents that the model leaves open are guessed
+    Dims input;
     for (int i = 0; i < source.rank(); ++i) {
       const int64_t guess = i == 0 ? 1 : i == 1 ? shape_.weights[0] : kGuessedExtent;
       input.push_back(source.extent(i) > 0 ? source.extent(i) : guess);
     }
-    input = shape_.extended(input);
     const auto layout = [&] {
       WeightsLayout chosen;
       with_threads(args.threads(), [&] {
@@ -254,9 +157,9 @@ class ConvTransposeKernel final : public sdk::Kernel {
       });
       return chosen;
     };
-    constexpr std::array kTags = {Tag::bacd, Tag::bacde};  // of two and three axes
+    constexpr std::array kTags = {Tag::bac, Tag::bacd, Tag::bacde};
     packed_.pack(args.index.host(), args.choices, layout,
-                 {{weight_dims(), fusion_.weights_type(), kTags.at(shape_.spatial_rank() - 2)},
+                 {{weight_dims(), fusion_.weights_type(), kTags.at(shape_.spatial_rank() - 1)},
                   args.index.value(fusion_.weights).constant()->data,
                   fusion_.epilogue.scale,
                   1,
@@ -272,7 +175,6 @@ class ConvTransposeKernel final : public sdk::Kernel {
 
   Fusion fusion_;
   ConvTransposeShape shape_;
-  std::string label_;
   ConvSlots slots_;
   Rescaling rescaling_;
   PackedWeights packed_;
@@ -308,7 +210,8 @@ RootTraits conv_transpose_traits(const GraphIndex& index, uint32_t node) {
 }
 
 std::span<const Implementation> conv_transpose_implementations(const Fusion&) {
-  static constexpr Implementation kAll[] = {{"oneDNN", make_always<ConvTransposeKernel>}};
+  static constexpr Implementation kAll[] = {{"implicit gemm", make_transposed_line},
+                                            {"oneDNN", make_always<ConvTransposeKernel>}};
   return kAll;
 }
 

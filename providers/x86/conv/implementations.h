@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The implementations of Conv in this provider's own code. conv.cc lists them in order of
-// preference. Each makes a kernel with packed weights, or says why it refuses
+// The implementations of Conv and ConvTranspose in this provider's own code. conv.cc and
+// conv_transpose.cc list them in order of preference. Each makes a kernel with packed weights, or says why it refuses
 // (fuse/implementation.h).
 #pragma once
 
@@ -26,5 +26,8 @@ Made make_int8_avx_vnni_conv(const KernelArgs& args);
 Made make_int8_amx_conv(const KernelArgs& args);
 /// int8, 2-D, one group, few pixels and many weights. Needs AVX-512 with VNNI.
 Made make_int8_vnni_conv(const KernelArgs& args);
+
+/// ConvTranspose in f32 over one spatial axis.
+Made make_transposed_line(const KernelArgs& args);
 
 }  // namespace gantry::x86

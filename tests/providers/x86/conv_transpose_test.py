@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ConvTranspose with constant weights, by the library, with what it takes along."""
+"""ConvTranspose with constant weights, by the library and over one axis by an implicit GEMM, with what they take along."""
 
 import os
 
@@ -8,6 +8,7 @@ import pytest
 
 import gantry
 from cpu_flags import CPU_FLAGS
+from oracle import run_oracle
 from small_graph import small_graph
 
 pytestmark = pytest.mark.skipif("avx2" not in CPU_FLAGS or os.environ.get("ONEDNN_MAX_CPU_ISA") == "SSE41",
@@ -65,6 +66,51 @@ def test_extents_that_are_not_known_before(agrees):
     session = gantry.Session(model, device="CPU")
     assert session.run({"x": np.zeros((0, 16, 3, 3), np.float32)})["y"].shape == (0, 20, 7, 7)
     assert session.run({"x": random(1, 16, 2, 2)})["y"].shape == (1, 20, 5, 5)
+
+
+LINES = {  # channels, results, window, attributes
+    "phases": (32, 24, 16, "strides=[8], pads=[4, 4]"),
+    "uneven_phases": (17, 33, 7, "strides=[3], pads=[1, 0]"),
+    "gaps": (16, 40, 2, "strides=[3]"),
+    "stride_one": (24, 32, 5, "pads=[2, 2]"),
+    "one_tap": (16, 16, 1, ""),
+    "all_but_one_cut": (20, 16, 4, "strides=[2], pads=[3, 3]"),
+    "padding_of_the_output": (16, 16, 4, "strides=[4], pads=[0, 2], output_padding=[2]"),
+}
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("behind", ["", "y = Relu(a)", "y = Tanh(a)", "y = Add(a, r)", "s = Add(r, a)\n y = Clip(s, low, high)"])
+@pytest.mark.parametrize("case", LINES)
+def test_over_one_axis(agrees, case, behind, is_open):
+    channels, results, window, attributes = LINES[case]
+    constants = {"w": random(channels, results, window, seed=1), "b": random(results, seed=2)}
+    constants |= {"low": np.float32(-1), "high": np.float32(2)} if "Clip" in behind else {}
+    text = f"{'a' if behind else 'y'} = ConvTranspose{f'<{attributes}>' if attributes else ''}(x, w, b)"
+    session = None
+    for batch, length in ((2, 9),) if not is_open else ((1, 4), (2, 9), (1, 300), (3, 50), (2, 9)):
+        x = random(batch, channels, length)
+        inputs = {"x": (x, ["n", channels, "t"]) if is_open else x}
+        if "Add" in behind:
+            alone, _ = small_graph(text.replace("a =", "y ="), {"x": x}, {name: constants[name] for name in "wb"})
+            r = random(*[d.dim_value for d in alone.graph.output[0].type.tensor_type.shape.dim], seed=4)
+            inputs["r"] = (r, ["n", results, "u"]) if is_open else r
+        model, feeds = small_graph(f"{text}\n {behind}", inputs, constants)
+        if session is None:
+            assert len(agrees(model, feeds)) == len(behind.splitlines()) + 1
+            session = gantry.Session(model, device="CPU")
+            assert session.placement.nodes[0].implementation == "implicit gemm"
+        expected = run_oracle(model, feeds)[0]
+        np.testing.assert_allclose(session.run(feeds)["y"], expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("reason, attributes, options", [("it is dilated", "dilations=[2]", {}), ("the options skip it", "", {"skip_implementations": ["implicit gemm"]})])
+def test_over_one_axis_by_the_library(reason, attributes, options):
+    model, feeds = small_graph(f"y = ConvTranspose{f'<{attributes}>' if attributes else ''}(x, w)", {"x": random(1, 16, 30)}, {"w": random(16, 24, 5)})
+    session = gantry.Session(model, device="CPU", config={"providers": {"options": {"x86": options}}} if options else None)
+    (node,) = session.placement.nodes
+    assert node.implementation.startswith("oneDNN") and reason in node.implementation
+    np.testing.assert_allclose(session.run(feeds)["y"], run_oracle(model, feeds)[0], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("channels, results, attributes, reason", [
