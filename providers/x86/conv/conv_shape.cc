@@ -102,4 +102,11 @@ std::vector<float> folded_bias(const GraphIndex& index, const Fusion& fusion, in
   return bias;
 }
 
+bool has_dynamic_size(const sdk::ValueView& tensor) {
+  for (int axis = 2; axis < tensor.rank(); ++axis) {
+    if (tensor.extent(axis) < 0) return true;
+  }
+  return false;
+}
+
 }  // namespace gantry::x86

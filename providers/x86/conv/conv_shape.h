@@ -66,6 +66,9 @@ struct ConvSlots {
   explicit ConvSlots(const KernelArgs& args);
 };
 
+/// True if the model leaves a spatial extent of a tensor [N, C, spatial...] open.
+bool has_dynamic_size(const sdk::ValueView& tensor);
+
 /// The bias, [channels], with the epilogue's scale and shift applied. Requires a constant bias.
 std::vector<float> folded_bias(const GraphIndex& index, const Fusion& fusion, int64_t channels);
 

@@ -210,7 +210,7 @@ RootTraits conv_transpose_traits(const GraphIndex& index, uint32_t node) {
 }
 
 std::span<const Implementation> conv_transpose_implementations(const Fusion&) {
-  static constexpr Implementation kAll[] = {{"implicit gemm", make_transposed_line},
+  static constexpr Implementation kAll[] = {{"implicit gemm", make_implicit_gemm_conv_transpose},
                                             {"oneDNN", make_always<ConvTransposeKernel>}};
   return kAll;
 }

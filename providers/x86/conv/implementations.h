@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The implementations of Conv and ConvTranspose in this provider's own code. conv.cc and
-// conv_transpose.cc list them in order of preference. Each makes a kernel with packed weights, or says why it refuses
-// (fuse/implementation.h).
+// conv_transpose.cc list them in order of preference. Each makes a kernel with packed weights, or
+// says why it refuses (fuse/implementation.h).
 #pragma once
 
 #include "fuse/implementation.h"
@@ -27,7 +27,7 @@ Made make_int8_amx_conv(const KernelArgs& args);
 /// int8, 2-D, one group, few pixels and many weights. Needs AVX-512 with VNNI.
 Made make_int8_vnni_conv(const KernelArgs& args);
 
-/// ConvTranspose in f32 over one spatial axis.
-Made make_transposed_line(const KernelArgs& args);
+/// ConvTranspose in f32 over one or two spatial axes, without dilations.
+Made make_implicit_gemm_conv_transpose(const KernelArgs& args);
 
 }  // namespace gantry::x86

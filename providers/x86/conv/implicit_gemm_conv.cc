@@ -278,13 +278,6 @@ void ImplicitGemmKernel::run(sdk::Call& call) const {
   });
 }
 
-bool has_dynamic_size(const sdk::ValueView& source) {
-  for (int axis = 2; axis < source.rank(); ++axis) {
-    if (source.extent(axis) < 0) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 Made make_implicit_gemm_conv(const KernelArgs& args) {
@@ -296,7 +289,9 @@ Made make_implicit_gemm_conv(const KernelArgs& args) {
   ConvShape shape(args.index, fusion);
   if (!shape.fault.empty() || shape.groups > 1 || shape.spatial_rank() > 2)
     return refuse("it is grouped or over three axes");
-  if (!PackedMatMul::takes(shape.output_channels()))
+  // Over one axis mostly empty panels cost less than code for each new length.
+  if (!matmul_code() ||
+      (shape.spatial_rank() == 2 && !PackedMatMul::takes(shape.output_channels())))
     return refuse("panels would be mostly empty, or the CPU has no code for it");
   if (!matmul_epilogue_of(fusion.epilogue)) return refuse("no code for a step of the epilogue");
   return made<ImplicitGemmKernel>(args, std::move(shape));

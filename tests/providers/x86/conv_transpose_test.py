@@ -104,6 +104,38 @@ def test_over_one_axis(agrees, case, behind, is_open):
         np.testing.assert_allclose(session.run(feeds)["y"], expected, rtol=1e-4, atol=1e-4)
 
 
+IMAGES = {  # channels, results, window, attributes
+    "upsampling": (32, 24, (2, 2), "strides=[2, 2]"),
+    "overlapping": (16, 40, (4, 4), "strides=[2, 2], pads=[1, 1, 1, 1]"),
+    "uneven": (17, 33, (5, 3), "strides=[2, 3], pads=[2, 0, 1, 1]"),
+    "gaps": (16, 32, (1, 2), "strides=[3, 4]"),
+    "rows_alone": (16, 32, (3, 1), "strides=[2, 1], pads=[1, 0, 1, 0], output_padding=[1, 0]"),
+    "all_but_one_cut": (16, 32, (3, 3), "pads=[2, 2, 2, 2]"),
+}
+
+
+@pytest.mark.parametrize("behind", ["", "y = Relu(a)", "y = Tanh(a)", "s = Add(r, a)\n y = Clip(s, low, high)"])
+@pytest.mark.parametrize("case", IMAGES)
+def test_over_two_axes_of_any_extent(agrees, case, behind):
+    channels, results, window, attributes = IMAGES[case]
+    constants = {"w": random(channels, results, *window, seed=1), "b": random(results, seed=2)}
+    constants |= {"low": np.float32(-1), "high": np.float32(2)} if "Clip" in behind else {}
+    text = f"{'a' if behind else 'y'} = ConvTranspose<{attributes}>(x, w, b)"
+    session = None
+    for batch, height, width in ((2, 5, 7), (1, 3, 60), (1, 40, 3), (2, 5, 7)):
+        x = random(batch, channels, height, width)
+        inputs = {"x": (x, ["n", channels, "h", "w"])}
+        if "Add" in behind:
+            alone, _ = small_graph(text.replace("a =", "y ="), {"x": x}, {name: constants[name] for name in "wb"})
+            inputs["r"] = (random(*[d.dim_value for d in alone.graph.output[0].type.tensor_type.shape.dim], seed=4), ["n", results, "p", "q"])
+        model, feeds = small_graph(f"{text}\n {behind}", inputs, constants)
+        if session is None:
+            assert len(agrees(model, feeds)) == len(behind.splitlines()) + 1
+            session = gantry.Session(model, device="CPU")
+            assert session.placement.nodes[0].implementation == "implicit gemm"
+        np.testing.assert_allclose(session.run(feeds)["y"], run_oracle(model, feeds)[0], rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("reason, attributes, options", [("it is dilated", "dilations=[2]", {}), ("the options skip it", "", {"skip_implementations": ["implicit gemm"]})])
 def test_over_one_axis_by_the_library(reason, attributes, options):
     model, feeds = small_graph(f"y = ConvTranspose{f'<{attributes}>' if attributes else ''}(x, w)", {"x": random(1, 16, 30)}, {"w": random(16, 24, 5)})
