@@ -11,8 +11,8 @@ import pathlib
 import pytest
 
 if os.environ["SUITE_RUNTIME"] == "gantry":
-    import in_place
-    in_place.put()
+    from gantry.onnxruntime.in_place import put_in_place
+    put_in_place()
 
 RECORD = pathlib.Path(os.environ["SUITE_RECORD"])
 
