@@ -42,7 +42,7 @@ class Granularity {
       return;
     }
     const int64_t at = axis < 0 ? axis + x.rank : axis;
-    const bool fits_rank = scale.rank == 1 ? block == 0 : block > 0 && scale.rank == x.rank;
+    const bool fits_rank = scale.rank == (block > 0 ? x.rank : 1);
     if (at < 0 || at >= x.rank || !fits_rank || block < 0) fail(x, scale, axis, block, label);
     split(x, scale, static_cast<int>(at), block, label);
   }
