@@ -18,10 +18,12 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/mutex.h"
 
 namespace gantry {
 namespace {
 
+Mutex forks;  // held by a thread from before its fork to after it, in parent and child
 std::atomic<int> activities{0};
 std::atomic<bool> is_forking{false};
 std::atomic<bool> forked{false};
@@ -75,12 +77,14 @@ bool wait_for_quiet() {
   return true;
 }
 
-void end_forking() {
+void end_forking() GANTRY_NO_THREAD_SAFETY_ANALYSIS {
   is_forking.store(false);
   is_forking.notify_all();
+  forks.unlock();
 }
 
-void before_fork() {
+void before_fork() GANTRY_NO_THREAD_SAFETY_ANALYSIS {
+  forks.lock();
   is_forking.store(true);
   is_quiet = wait_for_quiet();
 }

@@ -2,6 +2,7 @@
 """gantry.onnxruntime against ONNX Runtime: the same program on both modules says the same."""
 
 import importlib
+import io
 import json
 import queue
 import subprocess
@@ -353,6 +354,12 @@ def test_an_option_of_a_wrong_kind_is_refused_where_it_is_set(ort, name, wrong):
     with pytest.raises(TypeError):
         setattr(options, name, wrong)
     assert getattr(options, name) == getattr(ort.SessionOptions(), name)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, io.BytesIO(b"x")])
+def test_what_is_no_model_is_a_type_error(ort, wrong):
+    with pytest.raises(TypeError):
+        ort.InferenceSession(wrong, providers=CPU)
 
 
 def test_options_that_do_not_exist_are_attribute_errors(ort):

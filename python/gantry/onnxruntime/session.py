@@ -98,6 +98,9 @@ class InferenceSession:
     ) -> None:
         if sess_options is not None and not isinstance(sess_options, SessionOptions):
             raise InvalidArgumentError(f"sess_options: expected SessionOptions, found a {type(sess_options).__name__}")
+        is_bytes = isinstance(path_or_bytes, (bytes, bytearray, memoryview))
+        if not is_bytes and not isinstance(path_or_bytes, (str, os.PathLike)) and not hasattr(path_or_bytes, "SerializeToString"):
+            raise TypeError(f"path_or_bytes: expected a path, the bytes of a model or an onnx.ModelProto, found a {type(path_or_bytes).__name__}")
         self._options = sess_options if sess_options is not None else SessionOptions()
         self._model = path_or_bytes
         # Programs read these two of ONNX Runtime's class.

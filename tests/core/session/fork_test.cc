@@ -102,6 +102,30 @@ TEST(Fork, AChildOfAChildRunsThem) {
             0);
 }
 
+TEST(Fork, ThreadsThatForkAtOnceWaitForEachOtherAlone) {
+  const std::string bytes = product(8);
+  Runtime runtime;
+  Session session(runtime, ModelSource(test::as_bytes(bytes), {}));
+  const std::vector<float> expected = run(session, 8);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 10; ++round) {
+        EXPECT_EQ(status_of_child([&] {
+                    try {
+                      return run(session, 8) == expected ? 0 : 1;
+                    } catch (const Error& error) {  // another thread was at work at the fork
+                      return error.code() == Code::kUnavailable ? 0 : 2;
+                    }
+                  }),
+                  0);
+        EXPECT_EQ(run(session, 8), expected);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(Fork, AChildThatIsForkedDuringARunIsTold) {
   const std::string bytes = test::model_bytes(
       "g (int64 n, bool go, float[64, 64] x) => (float[64, 64] y) { y = Loop (n, go, x) <body = b "
