@@ -30,7 +30,7 @@ std::atomic<bool> forked{false};
 std::atomic<uint32_t> generation{0};
 bool is_quiet = false;  // written before a fork, read after it, by the forking thread
 
-// How long a fork waits for the pool's workers, which spin for a moment after a run.
+// How long a fork waits for what is about to end: the pool's workers spin for a moment after a run.
 constexpr std::chrono::milliseconds kPatience{20};
 constexpr std::chrono::microseconds kTick{200};
 
@@ -68,9 +68,8 @@ bool are_others_asleep() {
 // A worker that is blocked in the kernel holds no lock of the pool, and with no activity nobody
 // wakes it.
 bool wait_for_quiet() {
-  if (activities.load() != 0) return false;
   const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (!are_others_asleep()) {
+  while (activities.load() != 0 || !are_others_asleep()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(kTick);
   }

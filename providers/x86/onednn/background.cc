@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <pthread.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -62,11 +63,26 @@ class BackgroundCompiler::Thread {
   }
 
   bool settle(Piece& piece) {
-    if (is_forked()) return false;
+    if (is_forked()) return piece.stage == Piece::Stage::kDone;
     const sdk::MutexLock lock(mutex_);
     if (piece.stage == Piece::Stage::kWaiting) piece.stage = Piece::Stage::kDropped;
     while (piece.stage == Piece::Stage::kAtWork) changed_.wait(mutex_);
     return piece.stage == Piece::Stage::kDone;
+  }
+
+  /// Holds the thread between two pieces, which a fork waits for: what is done is whole in the
+  /// child, and the rest is left to its runs.
+  void pause() {
+    if (is_forked()) return;
+    const sdk::MutexLock lock(mutex_);
+    is_paused_ = true;
+    while (is_at_work_) changed_.wait(mutex_);
+  }
+  void resume() {
+    if (is_forked()) return;
+    const sdk::MutexLock lock(mutex_);
+    is_paused_ = false;
+    changed_.notify_all();
   }
 
   void stop() {
@@ -93,12 +109,20 @@ class BackgroundCompiler::Thread {
  private:
   static constexpr std::chrono::milliseconds kMoment{1};
 
-  // A forked child lacks the thread, and may have inherited a lock that nobody will release.
+  Thread() {
+    static_cast<void>(pthread_atfork([] { instance().pause(); }, [] { instance().resume(); }, {}));
+  }
+
+  // A forked child lacks the thread.
   [[nodiscard]] bool is_forked() const { return process_ != getpid(); }
 
   void work() {
     const sdk::MutexLock lock(mutex_);
     for (uint64_t seen = 0; !pieces_.empty();) {
+      if (is_paused_) {
+        changed_.wait(mutex_);
+        continue;
+      }
       if (compiling_ > 0 || seen != compiled_) {  // another claim may follow at once
         seen = compiled_;
         changed_.wait_for(mutex_, kMoment);
@@ -110,10 +134,12 @@ class BackgroundCompiler::Thread {
       if (piece->stage != Piece::Stage::kWaiting) continue;
       piece->stage = Piece::Stage::kAtWork;
       Piece::Stage reached = Piece::Stage::kDropped;
+      is_at_work_ = true;
       {
         const sdk::MutexUnlock unlock(mutex_);
         reached = attempt(*piece);
       }
+      is_at_work_ = false;
       piece->stage = reached;
       changed_.notify_all();
     }
@@ -139,6 +165,8 @@ class BackgroundCompiler::Thread {
   int compiling_ GANTRY_GUARDED_BY(mutex_) = 0;
   uint64_t compiled_ GANTRY_GUARDED_BY(mutex_) = 0;
   bool is_working_ GANTRY_GUARDED_BY(mutex_) = false;
+  bool is_at_work_ GANTRY_GUARDED_BY(mutex_) = false;  // on a piece
+  bool is_paused_ GANTRY_GUARDED_BY(mutex_) = false;
   bool is_stopped_ GANTRY_GUARDED_BY(mutex_) = false;
   std::thread thread_ GANTRY_GUARDED_BY(mutex_);
 };

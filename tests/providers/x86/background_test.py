@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -57,6 +58,29 @@ if child:
 """
 
 
+# Children that are forked right behind loading run the model, as its parent does.
+LOAD_FORK_AND_RUN = """
+import os, signal, sys
+import gantry, numpy as np
+session = gantry.Session(sys.argv[1], device="CPU")
+(name,) = [info.name for info in session.inputs]
+x = np.random.default_rng(0).standard_normal([abs(extent) for extent in session.inputs[0].shape], np.float32)
+children = []
+for number in range(3):
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        signal.alarm(60)
+        os.write(writer, session.run({name: x})[session.outputs[0].name].tobytes())
+        os._exit(0)
+    os.close(writer)
+    children.append(reader)
+expected = session.run({name: x})[session.outputs[0].name]
+for reader in children:
+    with open(reader, "rb") as said:
+        np.testing.assert_allclose(np.frombuffer(said.read(), np.float32), expected.ravel(), rtol=1e-4, atol=1e-5)
+"""
+
+
 @pytest.fixture
 def model(tmp_path):
     rng = np.random.default_rng(1)
@@ -101,6 +125,13 @@ def test_a_process_may_end_at_once(model, thread):
 def test_a_child_may_end_at_any_time(model):
     for _ in range(4):
         start(LOAD_AND_FORK, model)
+
+
+@pytest.mark.parametrize("name", ["small", "light_squeezenet", "light_shufflenet"])
+def test_children_of_a_process_that_has_just_loaded_run_the_model(model, name):
+    lights = pathlib.Path(__file__).parents[3] / "build" / "models" / "onnx" / "light"
+    for _ in range(3):
+        start(LOAD_FORK_AND_RUN, model if name == "small" else lights / f"{name}.onnx")
 
 
 @pytest.mark.parametrize("threads", [1, 2])
