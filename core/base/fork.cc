@@ -28,7 +28,7 @@ std::atomic<int> activities{0};
 std::atomic<bool> is_forking{false};
 std::atomic<bool> forked{false};
 std::atomic<uint32_t> generation{0};
-bool is_quiet = false;  // written before a fork, read after it, by the forking thread
+bool is_quiet GANTRY_GUARDED_BY(forks) = false;
 
 // How long a fork waits for what is about to end: the pool's workers spin for a moment after a run.
 constexpr std::chrono::milliseconds kPatience{20};
@@ -88,7 +88,7 @@ void before_fork() GANTRY_NO_THREAD_SAFETY_ANALYSIS {
   is_quiet = wait_for_quiet();
 }
 
-void in_child() {
+void in_child() GANTRY_NO_THREAD_SAFETY_ANALYSIS {
   ++generation;
   if (!is_quiet) forked.store(true);
   end_forking();
