@@ -3,6 +3,7 @@
 
 #include <gantry/error.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -23,15 +24,21 @@
 namespace gantry {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 Mutex forks;  // held by a thread from before its fork to after it, in parent and child
 std::atomic<int> activities{0};
+std::atomic<Clock::rep> last_end{0};  // of the last activity
 std::atomic<bool> is_forking{false};
 std::atomic<bool> forked{false};
 std::atomic<uint32_t> generation{0};
 bool is_quiet GANTRY_GUARDED_BY(forks) = false;
 
-// How long a fork waits for what is about to end: the pool's workers spin for a moment after a run.
+// How long a fork waits for threads to fall asleep. The pool's workers spin for a moment after a
+// run, and take longer on a busy machine; but threads that have nothing to do with gantry may never
+// sleep, and must not delay each fork of the application.
 constexpr std::chrono::milliseconds kPatience{20};
+constexpr std::chrono::seconds kPatienceBehindActivity{1};
 constexpr std::chrono::microseconds kTick{200};
 
 // Whether a thread of this process is blocked in the kernel, as the third field of its stat tells.
@@ -68,12 +75,15 @@ bool are_others_asleep() {
 // A worker that is blocked in the kernel holds no lock of the pool, and with no activity nobody
 // wakes it.
 bool wait_for_quiet() {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (activities.load() != 0 || !are_others_asleep()) {
-    if (std::chrono::steady_clock::now() > end) return false;
+  const Clock::time_point soon = Clock::now() + kPatience;
+  const Clock::time_point last{Clock::duration(last_end.load())};
+  while (true) {
+    const bool is_active = activities.load() != 0;
+    if (!is_active && are_others_asleep()) return true;
+    const auto end = is_active ? soon : std::max(soon, last + kPatienceBehindActivity);
+    if (Clock::now() > end) return false;
     std::this_thread::sleep_for(kTick);
   }
-  return true;
 }
 
 void end_forking() GANTRY_NO_THREAD_SAFETY_ANALYSIS {
@@ -106,7 +116,9 @@ Activity::Activity() noexcept {
   }
 }
 
-Activity::~Activity() { --activities; }
+Activity::~Activity() {
+  if (--activities == 0) last_end.store(Clock::now().time_since_epoch().count());
+}
 
 void watch_forks() {
   static const int registered = pthread_atfork(before_fork, end_forking, in_child);
